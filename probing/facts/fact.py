@@ -1,13 +1,16 @@
 """What a fact is, the relations and templates that make its prompt, and which facts a model can be asked."""
 
+import ast
 import hashlib
 import json
 import re
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER
@@ -41,6 +44,7 @@ SEVERAL_TOKENS = "object is several tokens"
 UNKNOWN = "object is unknown to the vocabulary"
 NOT_ONE_MASK = "not exactly one mask"
 NO_ANSWER = "no answer"
+NOT_FILLED = "subject not filled in"
 JUDGED_WRONG = "judged wrong"
 MALFORMED = "malformed"
 DUPLICATE = "duplicate"
@@ -134,6 +138,36 @@ class FactSet:
 def contains_words(text: str, words: str) -> bool:
     """Whether ``words`` occurs in ``text`` as whole words, ignoring case."""
     return re.search(rf"(?<!\w){re.escape(words.strip())}(?!\w)", text, re.IGNORECASE) is not None
+
+
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+#: A list as Python, JSON or numpy write it.
+_LIST = re.compile(rf"[\[({{]\s*{_QUOTED}(?:[\s,]+{_QUOTED})*\s*,?\s*[\])}}]")
+#: Keys that hold an answer's text where it is an object.
+_TEXT_KEYS = ("text", "name", "label", "value", "answer")
+
+
+def right_answers(cell: Any, parting: str = "") -> list[Any]:
+    """The right answers that a cell holds, one for most: those of a list, and of a text that is one.
+
+    ``parting`` is a sign between them. What is no text remains as it is; without any, an empty text is the only one.
+    """
+    if type(cell).__module__ == "numpy":
+        cell = cell.tolist()
+    if isinstance(cell, str) and (text := cell.strip())[:1] in ("[", "(", "{"):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            if _LIST.fullmatch(text):
+                cell = [ast.literal_eval(one) for one in re.findall(_QUOTED, text)]
+            elif re.match(r"(\[\s*)?{\s*['\"]", text):
+                cell = ast.literal_eval(text)
+    if isinstance(cell, dict):
+        cell = next((cell[key] for key in _TEXT_KEYS if cell.get(key)), cell)
+    if isinstance(cell, list | tuple | set):
+        found = [answer for one in cell for answer in right_answers(one)]
+        return [answer for place, answer in enumerate(found) if answer not in found[:place]] or [""]
+    if parting and isinstance(cell, str):
+        return list(dict.fromkeys(filter(None, map(str.strip, re.split(rf"(?:{re.escape(parting)})+", cell))))) or [""]
+    return [cell]
 
 
 def fill(template: str, subject: str) -> str:

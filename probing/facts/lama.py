@@ -1,9 +1,10 @@
 """Readers of LAMA's own files (Petroni et al. 2019); any part of the folder may be missing."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from probing.facts.fact import (
     Relation,
     checked,
     fill,
+    right_answers,
     select,
 )
 from probing.kernel.errors import FactsError
@@ -32,6 +34,8 @@ from probing.kernel.text import (
 
 #: Part -> LAMA's name of its folder; others write it in other case and with other signs ("T-REx", "SQUAD", "GoogleRE").
 FOLDERS = {"trex": "TREx", "google_re": "Google_RE", "conceptnet": "ConceptNet", "squad": "Squad"}
+#: Files of a relation's folder, as AutoPrompt and KAMEL have them.
+_SPLITS = ("train", "dev", "valid", "val", "validation", "test")
 T = TypeVar("T")
 #: Relation -> template set -> template.
 Templates = dict[str, dict[str, str]]
@@ -118,8 +122,14 @@ def _files(folder: Path) -> list[Path]:
     return lines or [path for path in inside if path.suffix.lower() == ".json"]
 
 
+def _named(path: Path) -> Path:
+    """The file that is called after its relation, or its folder, if the file is called as a part of a data set."""
+    is_split = path.name.split(".")[0].lower() in _SPLITS and not _part(path.parent)
+    return path.parent if is_split else path
+
+
 def _relation(path: Path) -> str:
-    return path.name.split(".")[0].removesuffix("_test")
+    return _named(path).name.split(".")[0].removesuffix("_test")
 
 
 def _not_read(folder: Path, read: set[Path]) -> Iterator[Path]:
@@ -140,12 +150,26 @@ def read_lama(root: Path, ours: dict[str, Relation], template_set: str | None = 
         raise FactsError(f"no folder {root}; expected a folder in LAMA's layout")
     folder = folder_of_parts(root)
     if folder is None:
-        raise FactsError(f"{root} holds none of LAMA's parts; expected one of {', '.join(FOLDERS.values())}")
+        files = (path for path in root.rglob("*") if path.is_file() and not path.name.startswith("."))
+        found = sorted(str(path.relative_to(root)) for path in files)
+        got = f"got {', '.join(found[:3])}{', ...' * (len(found) > 3)}; " if found else ""
+        raise FactsError(
+            f"{root} holds none of LAMA's parts; {got}expected one of {', '.join(FOLDERS.values())}, or name one file"
+            " (CSV, JSON or Parquet) instead of its folder"
+        )
     templates = {name: dict(relation.templates) for name, relation in ours.items()}
     for name, relation in folder_relations(root).items():
         templates.setdefault(name, {}).update(relation.templates)
     inside = [inner for inner in sorted(folder.iterdir()) if inner.is_dir()]
     paths = {part: [path for inner in inside if _part(inner) == part for path in _files(inner)] for part in FOLDERS}
+    places = defaultdict[str, set[str]](set)
+    for path in paths["trex"]:
+        places[_relation(path)].add(str(_named(path).parent.relative_to(folder)))
+    if name := next((name for name, found in places.items() if len(found) > 1), ""):
+        raise FactsError(
+            f"{folder} has the relation {name} in several folders ({', '.join(sorted(places[name]))}); expected each"
+            " relation once, in the language of its templates: take the other folders out"
+        )
     # Of relations with unequal numbers of templates, some lack the later sets.
     having = [path for path in paths["trex"] if template_set in templates.get(_relation(path), {})]
     paths["trex"] = having or paths["trex"]
@@ -203,9 +227,11 @@ def _set(
     return replace(fact_set, said=counted("malformed rows left out", wrong)) if wrong else fact_set
 
 
-def _templated(path: Path, row: dict, probe_set: str, template: str) -> Fact:
-    subject, answer = _need(row, "sub_label"), _need(row, "obj_label")
-    return Fact(probe_set, _relation(path), subject, answer, template, fill(template, subject))
+def _templated(path: Path, row: dict, probe_set: str, template: str) -> list[Fact]:
+    """A fact for each right answer, of which KAMEL lists several."""
+    subject, relation = _need(row, "sub_label"), _relation(path)
+    answers = [_need({**row, "obj_label": answer}, "obj_label") for answer in right_answers(row.get("obj_label"))]
+    return [Fact(probe_set, relation, subject, answer, template, fill(template, subject)) for answer in answers]
 
 
 def read_templated(
@@ -213,8 +239,10 @@ def read_templated(
 ) -> FactSet:
     """The facts of files of one relation each, named for it, in the relation's words."""
     chosen = _chosen(paths, templates, template_set)
-    facts, wrong = _made(paths, lambda path, row: _templated(path, row, probe_set, chosen[path][0]))
-    return _set(probe_set, facts, Counter(), wrong, _set_name({name for _, name in chosen.values()}))
+    rows, wrong = _made(paths, lambda path, row: _templated(path, row, probe_set, chosen[path][0]))
+    return _set(
+        probe_set, chain.from_iterable(rows), Counter(), wrong, _set_name({name for _, name in chosen.values()})
+    )
 
 
 def _set_name(sets: set[str]) -> str:
@@ -225,13 +253,13 @@ def _read_google_re(paths: Sequence[Path], templates: Templates, template_set: s
     # LAMA's relations.jsonl has no Google-RE, so a folder's own set means our default here.
     chosen = _chosen(paths, templates, None if template_set and template_set.split("-")[0] == "lama" else template_set)
 
-    def judged(path: Path, row: dict) -> Fact | None:
+    def judged(path: Path, row: dict) -> list[Fact]:
         votes = _votes(row)
-        return None if votes["no"] > votes["yes"] else _templated(path, row, "google_re", chosen[path][0])
+        return [] if votes["no"] > votes["yes"] else _templated(path, row, "google_re", chosen[path][0])
 
     read, wrong = _made(paths, judged)
-    facts = [fact for fact in read if fact]
-    left_out = Counter({JUDGED_WRONG: len(read) - len(facts)})
+    facts = [fact for some in read for fact in some]
+    left_out = Counter({JUDGED_WRONG: read.count([])})
     return _set("google_re", facts, left_out, wrong, _set_name({name for _, name in chosen.values()}))
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,15 @@ from probing.facts.fact import (
     FETCHED,
     MALFORMED,
     MASK,
+    NOT_FILLED,
     PHRASES,
     PROBE_SETS,
     Fact,
     FactSet,
     Relation,
     checked,
+    restrict,
+    right_answers,
     select,
 )
 from probing.facts.lama import known_probe_sets, read_lama, read_templated
@@ -26,7 +29,7 @@ from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
-from probing.kernel.text import counted, without_controls
+from probing.kernel.text import counted, in_short, without_controls
 from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
@@ -40,16 +43,21 @@ _LONGEST_NAME = 60
 #: Our column -> headings that are taken for it, the first one that a table has: English, German, French, Spanish.
 NAMES = {
     "subject": (
-        *("subject", "sub_label", "subj", "sub", "entity", "topic", "head"),
+        *("subject", "sub_label", "subj", "sub", "entity", "topic", "head", "item"),
+        *("subject_label", "subj_label", "entity_label", "item_label", "head_label", "subject_name", "sub_surface"),
         *("Subjekt", "Entität", "Thema", "sujet", "entité", "sujeto", "entidad", "tema"),
     ),
     "relation": (
         *("relation", "predicate", "predicate_id", "pred", "property", "prop", "rel", "property_label", "category"),
+        *("relation_label", "relation_name", "relation_id", "rel_label", "rel_name", "rel_id", "predicate_label"),
+        *("property_name", "property_id"),
         *("Beziehung", "Prädikat", "Eigenschaft", "Kategorie", "prédicat", "propriété", "catégorie"),
         *("relación", "predicado", "propiedad", "categoría"),
     ),
     "object": (
-        *("object", "answer", "obj_label", "obj", "gold", "target", "expected", "answers", "label", "tail"),
+        *("object", "answer", "obj_label", "obj", "ground_truth", "gold_answer", "correct_answer", "target_true"),
+        *("gold", "answers", "obj_surface", "object_label", "object_name", "tail_label", "answer_text", "value_label"),
+        *("ans", "gold_answers", "target", "expected", "tail", "value", "label"),
         *(
             "Objekt",
             "Antwort",
@@ -65,7 +73,7 @@ NAMES = {
     ),
     "prompt": (
         *("prompt", "question", "sentence", "masked_sentence", "masked_sentences", "cloze", "statement", "text"),
-        *("context", "query", "questions"),
+        *("template", "context", "query", "questions"),
         *(
             "Frage",
             "Fragen",
@@ -96,7 +104,22 @@ def _unnamed(cells: Sequence[str]) -> dict[str, int]:
 
 def _has_gap(cell: Any) -> bool:
     text = cell_value(cell, joined=True)
-    return isinstance(text, str) and with_masks(text).count(MASK) == 1
+    return isinstance(text, str) and _template(text).count(MASK) == 1
+
+
+def _slot(names: str, empty: str = "") -> re.Pattern[str]:
+    return re.compile(rf"\[\s*({names})\s*\]|<\s*({names})\s*>|\{{\{{?\s*({names}{empty})\s*\}}?\}}", re.IGNORECASE)
+
+
+#: What is filled in in a template, in brackets: LAMA's letters, or the names of our columns; ``{}`` is the subject.
+_SUBJECT = _slot("X|subject|subj|sub_label|subject_label|entity|head", "|")
+_OBJECT = _slot("Y|object|obj|obj_label|object_label|answer|tail")
+
+
+def _template(text: str) -> str:
+    """A prompt with its gap as ``[MASK]`` and the place of its subject, if it is to be filled in, as ``[X]``."""
+    masked = _SUBJECT.sub("[X]", with_masks(text))
+    return masked if MASK in masked else _OBJECT.sub(MASK, masked)
 
 
 KIND = Kind(
@@ -155,8 +178,18 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
         raise FactsError(
             f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}"
         )
+    table = _of_groups(_of_groups(table, columns, "relation"), columns, "subject")
+    table = _each_answer(table, columns)
     read, malformed, note = table.made(columns, lambda row: _fact(row, probe_set))
-    facts = select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True)
+    facts = restrict(
+        select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True),
+        lambda fact: NOT_FILLED if not fact.subject and _SUBJECT.search(fact.prompt) else None,
+    )
+    about = defaultdict[str, set[str]](set)
+    for fact in facts.facts:
+        about[fact.prompt] |= {fact.subject} - {""}
+    if alike := [prompt for prompt, subjects in about.items() if len(subjects) > 1]:
+        note = f"{note}; {counted('prompts that are equal for different subjects', alike)}".removeprefix("; ")
     if (n := len({(fact.relation, fact.about, fact.object) for fact in facts.facts})) < len(facts.facts):
         note = f"{note}; {len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
     return replace(facts, said=note)
@@ -179,6 +212,10 @@ def _columns(table: Table) -> dict[str, int]:
     free = {
         ours: [place for place in places if ours == "prompt" or [place] != prompt] for ours, places in numbers.items()
     }
+    for ours, places in free.items():
+        if ours == "object":
+            places.sort(key=lambda place: len(set(table.filled(place))) == 1 < len(table.rows))
+        free[ours] = places if ours == "prompt" else table.of_words(places)
     columns = {ours: free[ours][0] for ours in COLUMNS if free.get(ours)}
     if lacking := [ours for ours in NEEDED if ours not in columns]:
         names = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
@@ -189,10 +226,62 @@ def _columns(table: Table) -> dict[str, int]:
     return columns
 
 
+def _of_groups(table: Table, columns: Mapping[str, int], ours: str) -> Table:
+    """The table with every row's relation or subject where each is given once, in the first row of its group.
+
+    A subject is in the prompts of its group.
+    """
+    place, prompt, rows, above = columns.get(ours, 0), columns["prompt"], [], ""
+    filled = table.filled(place)
+    if ours not in columns or not (empty := len(table.rows) - len(filled)):
+        return table
+    for number, cells in table.rows:
+        above = above if cell_value(cells[place]) == "" else str(cells[place])
+        rows.append((number, [*cells[:place], above, *cells[place + 1 :]]))
+    given_once = len(rows) > 2 and rows[0][1][place] and len({*filled}) == len(filled) <= empty
+    if given_once and (ours == "relation" or all(cells[place] in str(cells[prompt]) for _, cells in rows)):
+        return replace(table, rows=rows, notes=[*table.notes, f"rows that have the {ours} above them: {empty:,}"])
+    return replace(table, notes=[*table.notes, *[f"rows without a relation: {empty:,}"] * (ours == "relation")])
+
+
+#: What parts the right answers of one cell, if it is in most of a column's.
+_SIGNS = ("|", ";", " / ")
+
+
+def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
+    """The table with a row for each right answer, and what is doubtful about the answers in its notes."""
+    place, notes = columns.get("object", 0), list(table.notes)
+    texts = table.filled(place)
+    held = {sign: sum(sign in text for text in texts) for sign in _SIGNS}
+    parting = next((sign for sign in _SIGNS if 2 * held[sign] > len(texts)), "")
+    rows = [
+        (number, [*cells[:place], answer, *cells[place + 1 :]])
+        for number, cells in table.rows
+        for answer in right_answers(cells[place], parting)
+    ]
+    if len(rows) > len(table.rows):
+        n = f"{len(rows):,} right answers of {len(table.rows):,} questions"
+        notes.append(f"{n}, each a fact (report right_any: a question is right if any of them comes first)")
+    elif some := [f"{n:,} with {sign.strip()!r}" for sign, n in held.items() if n]:
+        notes.append(f"answers that are read as one: {', '.join(some)}")
+    answers = {text.strip().casefold() for text in texts}
+    doubt = {
+        "are equal in all rows": len(answers) == 1 and len(texts) > 3,
+        "are 0 and 1": answers <= {"0", "1", "0.0", "1.0", "true", "false"},
+        "are ids": all(re.match(r"<?https?://|[a-z]*:?[qp]\d+$", answer) for answer in answers),
+    }
+    if answers and (why := next((why for why, holds in doubt.items() if holds), "")):
+        notes.append(f"the answers {why} ({in_short(texts[0])}): if another column has them, call it object")
+    return replace(table, rows=rows, notes=notes)
+
+
 def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     cells = {column: row.get(column, "").strip() for column in COLUMNS}
-    prompt = with_masks(cells["prompt"])
-    return Fact(probe_set, cells["relation"] or NO_RELATION, cells["subject"], cells["object"], prompt, prompt)
+    template, subject = _template(cells["prompt"]), cells["subject"]
+    prompt = template.replace("[X]", subject or "[X]")
+    has_slots = subject and template.count("[X]") == template.count(MASK) == 1
+    template = template.replace(MASK, "[Y]") if has_slots else prompt
+    return Fact(probe_set, cells["relation"] or NO_RELATION, subject, cells["object"], template, prompt)
 
 
 #: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.

@@ -21,17 +21,34 @@ from probing.kernel.text import CONTROL, an_object, counted, in_short, json_obje
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
 #: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than
 #: semicolons.
-SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
+SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
+_SHEET, _WRITE = "export the sheet as CSV (UTF-8)", "write it as Parquet or CSV"
 #: How a file begins that is no text -> what it is, and what to do.
 _NO_TEXT = {
-    b"PK\x03\x04": (
-        "is a spreadsheet workbook or an archive, whatever its name; export the sheet as CSV (UTF-8), or unpack it"
-    ),
-    b"\xd0\xcf\x11\xe0": "is an old spreadsheet workbook, whatever its name; export the sheet as CSV (UTF-8)",
+    b"PK\x03\x04": f"is a spreadsheet workbook or an archive, whatever its name; {_SHEET}, or unpack it",
+    b"\xd0\xcf\x11\xe0": f"is an old spreadsheet workbook, whatever its name; {_SHEET}",
     b"\x1f\x8b": "is compressed with gzip; unpack it",
+    b"BZh": "is compressed with bzip2; unpack it",
+    b"\xfd7zXZ": "is compressed with xz; unpack it",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it",
+    b"ARROW1": f"is an Arrow or Feather file; {_WRITE}",
+    b"\xff\xff\xff\xff": f"is a stream of Arrow, as huggingface's save_to_disk writes it; {_WRITE}",
+    b"FEA1": f"is a Feather file; {_WRITE}",
+    **{bytes([0x80, protocol]): f"is a pickle of Python, which is not opened; {_WRITE}" for protocol in range(2, 6)},
+    b"\xff\xfe\0\0": "is UTF-32; save it as UTF-8",
+    b"\0\0\xfe\xff": "is UTF-32; save it as UTF-8",
+    b"<!DOCTYPE html": "is a web page; download the file itself",
+    b"<html": "is a web page; download the file itself",
+    b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
 }
+#: Stands for a quotation mark with a backslash while cells are parted: no text has it.
+_ESCAPED = "\ufdd0"
+#: Lines above the headings at most.
+_MOST_ABOVE = 20
 _WHOLE = re.compile(r"-?\d+\.0")
 _JSON = re.compile(r"\s*(\[\s*)?\{")
+#: Texts that name a thing without being its name: ids of Wikidata and the like, addresses, numbers.
+_ID = re.compile(r"<?https?://\S+|/[mg]/\w+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]*")
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
 T = TypeVar("T")
@@ -51,6 +68,8 @@ class Kind:
     joined: str = ""
     #: Columns whose absence is said.
     missed: tuple[str, ...] = ()
+    #: Columns in which true and false are texts.
+    flags: tuple[str, ...] = ()
 
     def known(self, cells: Sequence[str]) -> int:
         """How many of our columns a row has headings of."""
@@ -98,7 +117,7 @@ class Table:
         in a column of floats, and a control character a blank. A cell that is neither text nor number is malformed.
         """
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
-        whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self._filled(place)))}
+        whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self.filled(place)))}
         controls = 0
 
         def made(cells: Sequence[Any]) -> T:
@@ -122,6 +141,9 @@ class Table:
             else []
         )
         notes += self.notes
+        typed = (place for place in whole if any(isinstance(one[place], str) and one[place] for _, one in self.rows))
+        if cut := sorted(in_short(self.heads[place]) for place in typed):
+            notes.append(f"numbers that end in .0 are read without it: {', '.join(cut)}")
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
         notes += [counted("malformed rows left out", wrong)] if wrong else []
         notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
@@ -129,11 +151,25 @@ class Table:
             notes = [self.form, ", ".join(f"{ours} = {in_short(theirs)}" for ours, theirs in headings.items()), *notes]
         return [value for _, value in good], len(wrong), "; ".join(notes)
 
-    def _filled(self, place: int) -> Iterator[str]:
-        return (str(cell) for _, cells in self.rows if (cell := cell_value(cells[place])) != "")
+    def filled(self, place: int) -> list[str]:
+        """The texts of a column's cells that are not empty."""
+        return [str(cell) for _, cells in self.rows if (cell := cell_value(cells[place])) != ""]
+
+    def of_words(self, places: Sequence[int]) -> list[int]:
+        """The columns in their order, those whose cells are mostly ids, numbers or empty behind the others."""
+
+        def ids(place: int) -> bool:
+            cells = [cell.strip() for cell in self.filled(place)]
+            return 2 * sum(_ID.fullmatch(cell) is not None or not re.search(r"\w", cell) for cell in cells) >= len(
+                cells
+            )
+
+        return sorted(places, key=ids)
 
     def _text(self, cell: Any, ours: str, place: int) -> str:
         cell = cell_value(cell, ours == self.kind.joined)
+        if isinstance(cell, bool) and ours in self.kind.flags:
+            return str(cell)
         if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             expected = "expected one text or number: write dates, lists, true and false as text"
             raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
@@ -215,8 +251,9 @@ def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
             if content.startswith(start):
                 raise kind.error(f"{name} {what}")
         encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-        if encoding == "utf-8" and content[:1000].count(0) > len(content[:1000]) // 4:
-            raise kind.error(f"{name} seems to be UTF-16 without a byte order mark; save it as UTF-8")
+        if encoding == "utf-8" and (zeros := content[:1000].count(0)) > len(content[:1000]) // 4:
+            seems = "UTF-32" if 2 * zeros > len(content[:1000]) else "UTF-16"
+            raise kind.error(f"{name} seems to be {seems} without a byte order mark; save it as UTF-8")
         try:
             content = content.decode(encoding)
         except UnicodeDecodeError as error:
@@ -234,19 +271,70 @@ def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
 def _json(text: str, name: str, kind: Kind) -> Table:
     try:
         whole = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         # Not splitlines: texts may hold U+2028 and its like, which JSON allows.
-        lines = ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+        opened = text.lstrip()[:1]
+        by_line = opened == "{" and (len(lines) == 1 or any(line[0] == "{" for _, line in lines[1:]))
+        if isinstance(error, json.JSONDecodeError) and opened in ("[", "{") and not by_line:
+            expected = "expected one array of objects, without a comma before a closing bracket"
+            raise kind.error(f"{name}, line {error.lineno}: not JSON ({error.msg}); {expected}") from None
         return _of_rows(lines, "JSON lines", "line", name, kind, json_object)
-    if isinstance(whole, dict) and len(whole) == 1 and isinstance(rows := next(iter(whole.values())), list):
-        whole = rows
-    elif isinstance(whole, dict):
-        # Columns as pandas and dicts of lists write them; any other object is the only line of its file.
-        columns = [list(column.values()) if isinstance(column, dict) else column for column in whole.values()]
-        if columns and all(isinstance(column, list) for column in columns):
-            return _of_columns(list(whole), columns, "JSON", name, kind)
-        return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
-    return _of_rows(enumerate(whole if isinstance(whole, list) else [whole], 1), "JSON", "row", name, kind)
+    if isinstance(whole, dict):
+        return _of_object(whole, name, kind)
+    rows = whole if isinstance(whole, list) else [whole]
+    if rows and all(isinstance(row, list) for row in rows):
+        return _of_lists(rows, name, kind)
+    return _of_rows(enumerate(rows, 1), "JSON", "row", name, kind)
+
+
+def _of_object(whole: dict[str, Any], name: str, kind: Kind) -> Table:
+    """The table of an object: its list of rows, its lists by split, rows by their index, columns, or its one row."""
+
+    def known(row: Any) -> int:
+        return kind.known(list(row)) if isinstance(row, dict) else 0
+
+    values = list(whole.values())
+    if isinstance(heads := whole.get("columns"), list) and isinstance(listed := whole.get("data"), list):
+        return _of_lists([heads, *listed], name, kind)
+    lists = {key: list(map(_inner, rows)) for key, rows in whole.items() if isinstance(rows, list) and rows}
+    if known(whole) < 2 and (lists := {key: rows for key, rows in lists.items() if known(rows[0])}):
+        by_split = len(lists) > 1
+        rows = [
+            {"split": key} | row if by_split and isinstance(row, dict) else row for key in lists for row in lists[key]
+        ]
+        return _of_rows(enumerate(rows, 1), "JSON by split" if by_split else "JSON", "row", name, kind)
+    if len(whole) == 1 and isinstance(values[0], list):
+        return _of_rows(enumerate(values[0], 1), "JSON", "row", name, kind)
+    if not known(whole) and values and all(map(known, values)):
+        return _of_rows(enumerate(values, 1), "JSON", "row", name, kind)
+    if not known(whole) and len(values) == 1 and isinstance(values[0], dict):
+        return _of_object(values[0], name, kind)
+    # Columns as pandas and dicts of lists write them; any other object is the only line of its file.
+    columns = [list(column.values()) if isinstance(column, dict) else column for column in values]
+    if columns and all(isinstance(column, list) for column in columns):
+        return _of_columns(list(whole), columns, "JSON", name, kind)
+    return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
+
+
+def _inner(row: Any) -> Any:
+    """A row; of huggingface's viewer what its key ``row`` holds."""
+    return row["row"] if isinstance(row, dict) and isinstance(row.get("row"), dict) else row
+
+
+def _of_lists(rows: Sequence[Any], name: str, kind: Kind) -> Table:
+    """Rows that are lists, the first of which has the headings unless it is a row as well."""
+    first = list(map(str, rows[0]))
+    unnamed = kind.unnamed(first)
+    heads = [f"column {place}" for place in range(1, len(first) + 1)] if unnamed else first
+
+    def cells(row: Any) -> list[Any]:
+        if not isinstance(row, list) or len(row) != len(heads):
+            raise ValueError(f"got {in_short(repr(row))}, expected a list of {len(heads)} cells")
+        return row
+
+    good, wrong = sorted_out(list(enumerate(rows, 1))[not unnamed :], cells, name, kind.error, "row")
+    return Table(kind, name, "JSON", "row", heads, good, unnamed, (), wrong)
 
 
 def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: str, name: str, kind: Kind) -> Table:
@@ -269,9 +357,17 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
     if declared := re.match(r'"?sep=([^\s"]|\t)"?\n', text, re.IGNORECASE):
         text = text[declared.end() - 1 :]
     signs = [declared[1]] if declared else list(SEPARATORS)
-    separator = max(signs, key=lambda sign: kind.fit(_first(text, sign)))
+    begun = {sign: _begun(text, sign, kind) for sign in signs}
+    separator = max(signs, key=lambda sign: kind.fit(_first(begun[sign], sign)))
     called = SEPARATORS.get(separator, repr(separator))
-    rows, notes = _rows(text, separator, called, name, kind)
+    written = _marked(begun[separator], separator)
+    rows, notes = _rows(written, separator, called, name, kind)
+    if written != begun[separator]:
+        rows = [(number, size, [cell.replace(_ESCAPED, '"') for cell in cells]) for number, size, cells in rows]
+        notes.append(r"\" is read as a quotation mark")
+    above = text.split("\n", _MOST_ABOVE)[: len(written) - len(written.lstrip("\n"))]
+    if titles := [in_short(line) for line in above if line.strip()]:
+        notes.append(counted("lines above the headings that are not read", titles))
     heads = [cell.strip() for cell in rows[0][2]] if rows else []
     unnamed = kind.unnamed(heads)
 
@@ -348,6 +444,35 @@ def _quoted(text: str, separator: str) -> Iterator[_Row]:
     for cells in reader:
         yield number, reader.line_num + 1 - number, cells
         number = reader.line_num + 1
+
+
+def _begun(text: str, separator: str, kind: Kind) -> str:
+    """The text from its headings or first row on; comments and titles above are empty lines, so that numbers stay.
+
+    A title has one filled cell. Headings may begin with ``#``, too.
+    """
+    lines = text.split("\n", _MOST_ABOVE)
+    begin = next((number for number, line in enumerate(lines) if line.strip() and line[0] != "#"), 0)
+    for number, line in enumerate(lines[:_MOST_ABOVE]):
+        cells, comment = [cell.strip(' "') for cell in line.split(separator)], line.startswith("#")
+        if kind.known(cells) > comment or kind.unnamed(cells):
+            begin = number
+            break
+        if not comment and sum(map(bool, cells)) > 1:
+            break
+    return "\n" * begin + "\n".join(lines[begin:])
+
+
+def _marked(text: str, separator: str) -> str:
+    r"""The text with ``_ESCAPED`` for each ``\"``, if a library wrote marks so: no other mark is inside a cell."""
+    marked = text.replace('\\"', _ESCAPED)
+    if marked == text or re.search(rf'[^\n{re.escape(separator)}]"[^\n{re.escape(separator)}]', marked):
+        return text
+    try:
+        widths = {len(cells) for _, _, cells in _quoted(marked, separator) if cells}
+    except csv.Error:
+        return text
+    return marked if len(widths) == 1 else text
 
 
 def _first(text: str, separator: str) -> list[str]:

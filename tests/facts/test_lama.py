@@ -55,6 +55,37 @@ def test_a_part_is_found_in_any_case_and_nesting_and_templates_beside_it(named, 
     assert set(folder_relations(tmp_path)) == {"P19"}
 
 
+def test_files_called_as_parts_take_the_name_of_their_folder(tmp_path, lines, ours):
+    lines("relations.jsonl", [BORN, {"relation": "P20", "template": "[X] died in [Y] ."}])
+    rows = {f"TREx/P{n}/{part}.jsonl": f"{part}{n}" for n in (19, 20) for part in ("train", "dev", "test")}
+    for name, subject in rows.items():
+        lines(name, [{**ROCKY, "sub_label": subject}])
+    (found,) = read_lama(tmp_path, ours)
+    assert {fact.subject: fact.relation for fact in found.facts} == {s: f"P{s[-2:]}" for s in rows.values()}
+    assert "dev20 died in [MASK]." in {fact.prompt for fact in found.facts}
+
+
+def test_a_relation_in_two_folders_is_refused_with_both(tmp_path, lines, ours):
+    for language in ("de", "en"):
+        lines(f"TREx/{language}/P19.jsonl", [ROCKY])
+    lines("TREx/de/P20.jsonl", [ROCKY])
+    with pytest.raises(FactsError, match=r"relation P19 in several folders \(TREx/de, TREx/en\).*take the other"):
+        read_lama(tmp_path, ours)
+
+
+def test_several_right_answers_of_a_row_are_facts_with_one_prompt(tmp_path, lines, ours):
+    lines("TREx/P19.jsonl", [{**ROCKY, "obj_label": ["Philadelphia", "Philly"]}, {**ROCKY, "obj_label": [3]}])
+    (found,) = read_lama(tmp_path, ours)
+    assert [fact.object for fact in found.facts] == ["Philadelphia", "Philly"] and found.left_out == {"malformed": 1}
+    assert len({fact.prompt for fact in found.facts}) == 1
+
+
+def test_a_folder_of_tables_is_told_to_be_named_file_by_file(tmp_path, lines, ours):
+    lines("data/train-00000.csv", [])
+    with pytest.raises(FactsError, match=r"none of LAMA's parts; got data/train-00000\.csv; .* name one file"):
+        read_lama(tmp_path, ours)
+
+
 def test_published_names_of_parts_are_read_and_all_else_is_named(tmp_path, lines, ours):
     row = {"masked_sentences": ["He was a [MASK]."], "obj_label": "poet"}
     lines("SQUAD/test.jsonl", [row])

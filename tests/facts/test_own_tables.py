@@ -1,16 +1,20 @@
 """Tables of facts that users bring: every form gives the same rows, no row is swallowed, and what is wrong is named."""
 
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
+import pickle
 from pathlib import Path
 
 import pandas as pd
 import pyarrow
 import pytest
+from pyarrow import ipc
 
-from probing.facts.fact import DUPLICATE, NO_ANSWER, NOT_ONE_MASK
+from probing.facts.fact import DUPLICATE, NO_ANSWER, NOT_FILLED, NOT_ONE_MASK
 from probing.facts.sources import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
 from probing.kernel import user_tables as tables
 from probing.kernel.errors import FactsError
@@ -48,10 +52,39 @@ def parquet() -> bytes:
     return stream.getvalue()
 
 
+def arrow(writer) -> bytes:
+    """The table as a file or stream of Arrow."""
+    stream, table = io.BytesIO(), pyarrow.Table.from_pandas(FRAME)
+    with writer(stream, table.schema) as out:
+        out.write_table(table)
+    return stream.getvalue()
+
+
+def viewer() -> dict:
+    """The table as huggingface's viewer gives it."""
+    rows = [{"row_idx": n, "row": row, "truncated_cells": []} for n, row in enumerate(FRAME.to_dict("records"))]
+    return {"features": [{"feature_idx": 0, "name": "subject", "type": {}}], "rows": rows, "num_rows_total": 3}
+
+
 @pytest.mark.parametrize(
     ("given", "name"),
     [
         (FRAME.to_csv(index=False), "a.csv"),
+        (FRAME.to_csv(index=False, sep="|"), "a.txt"),
+        (FRAME.to_csv(index=False, doublequote=False, escapechar="\\"), "a.csv"),
+        ("# mine, of 2026\n\n" + FRAME.to_csv(index=False), "a.csv"),
+        ("#separator:tab\n#html:false\n" + FRAME.to_csv(sep="\t", index=False), "a.txt"),
+        ("#" + FRAME.to_csv(index=False), "a.csv"),
+        ("My facts;;;\n" + FRAME.to_csv(sep=";", index=False), "a.csv"),
+        (FRAME.to_json(orient="split"), "a.json"),
+        (FRAME.to_json(orient="table", index=False), "a.json"),
+        (FRAME.to_json(orient="index"), "a.json"),
+        (FRAME.to_json(orient="values"), "a.json"),
+        (json.dumps([list(FRAME), *FRAME.to_numpy().tolist()]), "a.json"),
+        (json.dumps({"version": "1.0", "data": FRAME.to_dict("records"), "authors": ["A", "B"]}), "a.json"),
+        (json.dumps({"train": FRAME.to_dict("records")[:2], "test": FRAME.to_dict("records")[2:]}), "a.json"),
+        (json.dumps({"data": {"train": FRAME.to_dict("records")}}), "a.json"),
+        (json.dumps(viewer()), "a.json"),
         (FRAME.to_csv(index=False).encode("utf-8-sig"), "a.txt"),
         (FRAME.to_csv(index=False).encode("utf-16"), "a.csv"),
         (FRAME.to_csv(sep="\t"), "with an index.tsv"),
@@ -112,13 +145,13 @@ def test_a_quotation_mark_that_is_text_swallows_no_row(lines, prompts):
 
 def test_one_bad_record_is_left_out_counted_and_named():
     good = {"prompt": "Ada is in [MASK].", "object": "London"}
-    bad = [{**good, "object": ["x", "y"]}, {**good, "prompt": True}, {**good, "object": "\ud83d"}, 3]
+    bad = [{**good, "object": ["x", True]}, {**good, "prompt": True}, {**good, "object": "\ud83d"}, 3]
     lines = "\n".join(map(json.dumps, [good, *bad]))
     for given, name in ((json.dumps([good, *bad]), "a.json"), (lines, "a.jsonl"), ([good, *bad], "rows")):
         found = own_facts(given, name)
-        assert (found.n_read, len(found.facts), found.left_out) == (5, 1, {"malformed": 4})
+        assert (found.n_read, len(found.facts), found.left_out) == (6, 2, {"malformed": 4})
         for what in (
-            "2: 'object' is ['x', 'y']; expected one text",
+            "2: 'object' is True; expected one text",
             "3: 'prompt' is True",
             "4: 'object' contains",
             "5: got int",
@@ -167,9 +200,19 @@ def test_a_row_of_several_lines_is_one_row_and_named():
         (parquet()[:99], "cannot be read as Parquet"),
         ("[1, 2]", "row 1: got int, expected a JSON object"),
         ('[{"prompt": true, "object": "x"}]', "row 1: 'prompt' is True; expected one text or number"),
-        ('{"prompt": "[MASK]", "answers": ["x", "y"]}', r"line 1: 'answers' is \['x', 'y'\]; expected one text"),
+        ('{"prompt": ["[MASK]", 2], "answers": "x"}', r"line 1: 'prompt' is \['\[MASK\]', 2\]; expected one text"),
+        ('[\n{"prompt": "[MASK]", "object": "x"},\n]', "line 3: not JSON .* without a comma before a closing bracket"),
+        ('{\n "data": [\n  {"prompt": "[MASK]", "object": "x"},\n ]\n}', "line 4: not JSON"),
+        (FRAME.to_csv().encode("utf-32"), "is UTF-32; save it as UTF-8"),
+        (FRAME.to_csv().encode("utf-32-le"), "seems to be UTF-32 without"),
+        (bz2.compress(b"prompt,object"), "compressed with bzip2; unpack it"),
+        (lzma.compress(b"prompt,object"), "compressed with xz; unpack it"),
+        (pickle.dumps(["x"]), "is a pickle of Python, which is not opened; write it as Parquet or CSV"),
+        (arrow(ipc.new_file), "is an Arrow or Feather file; write it as Parquet or CSV"),
+        (arrow(ipc.new_stream), "is a stream of Arrow, as huggingface's save_to_disk writes it; write it"),
+        (b"<!DOCTYPE html><html>", "is a web page; download the file itself"),
     ],
-    ids=range(11),
+    ids=range(21),
 )
 def test_what_can_be_read_in_two_ways_or_in_none_is_refused_with_its_line_and_a_way_out(text, said):
     with pytest.raises(FactsError, match=said):
@@ -259,6 +302,124 @@ def test_several_prompts_of_a_fact_are_asked_and_counted():
     found = own_facts(text + text.splitlines()[1], "my.csv")
     assert len({fact.fact_id for fact in found.facts}) == 2 and found.left_out == {"duplicate": 1}
     assert found.said == "2 prompts of 1 fact"
+
+
+def test_lines_above_the_headings_and_escapes_are_said_and_a_last_backslash_is_no_escape():
+    text = '# mine\nprompt,object\n"A \\"b\\", c [MASK].",x\n"D is [MASK].",y\n'
+    found = own_facts(text, "my.csv")
+    assert [fact.prompt for fact in found.facts] == ['A "b", c [MASK].', "D is [MASK]."]
+    assert "not read: 1 (# mine)" in found.said and r"\" is read as a quotation mark" in found.said
+    found = own_facts('prompt,object\n"In C:\\ is [MASK].","x\\"\n', "my.csv")
+    assert [(fact.prompt, fact.object) for fact in found.facts] == [("In C:\\ is [MASK].", "x\\")]
+
+
+def table(**columns) -> pd.DataFrame:
+    """Four cities with prompts, and further or other columns."""
+    cities = {"Rome": "Italy", "Oslo": "Norway", "Lima": "Peru", "Bern": "Switzerland"}
+    prompts = [f"{city} is in [MASK]." for city in cities]
+    return pd.DataFrame({"subject": list(cities), "object": list(cities.values()), "prompt": prompts} | columns)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["[X] is in [MASK].", "[X] is in [Y].", "{} is in ___.", "{subject} is in {object}.", "<subject> is in <mask>."],
+)
+@pytest.mark.parametrize("heading", ["prompt", "template"])
+def test_the_subject_is_filled_into_a_prompt_or_the_fact_is_left_out(prompt, heading):
+    frame = table(prompt=prompt).rename(columns={"prompt": heading})
+    found = own_facts(frame.assign(subject=["Rome", "Oslo", "Lima", None]), "my table")
+    assert [fact.prompt for fact in found.facts] == ["Rome is in [MASK].", "Oslo is in [MASK].", "Lima is in [MASK]."]
+    assert {fact.template for fact in found.facts} == {"[X] is in [Y]."} and found.left_out == {NOT_FILLED: 1}
+    assert own_facts(frame.drop(columns="subject"), "my table").left_out[NOT_FILLED] == 4
+
+
+def test_equal_prompts_of_different_subjects_are_named():
+    said = own_facts(table(prompt="It is in [MASK]."), "my table").said
+    assert "prompts that are equal for different subjects: 1 (It is in [MASK].)" in said
+    assert "equal" not in own_facts(table(), "my table").said
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [["Italy", "Italia"], ["Norway"], ["Peru", "Perú"], "Switzerland"],
+        ['["Italy", "Italia"]', "Norway", "['Peru', 'Per\\u00fa']", "('Switzerland',)"],
+        ["['Italy' 'Italia']", "['Norway']", "['Peru'\n 'Perú']", "Switzerland"],
+        ["Italy|Italia", "Norway", "Peru|Perú", "Switzerland|"],
+        ["Italy; Italia", "Norway", "Peru;Perú", "Switzerland;"],
+        [[{"name": "Italy", "id": "Q38"}, {"name": "Italia"}], {"text": ["Norway"]}, ["Peru", "Perú"], "Switzerland"],
+    ],
+)
+def test_several_right_answers_of_a_question_are_facts_and_no_rivals_of_each_other(answers):
+    found = own_facts(table(object=answers), "my table")
+    assert [fact.object for fact in found.facts] == ["Italy", "Italia", "Norway", "Peru", "Perú", "Switzerland"]
+    assert found.n_read == 6 and "6 right answers of 4 questions" in found.said
+    among, right = found.candidates
+    assert right["facts", "Rome is in [MASK]."] == {"Italy", "Italia"} and len(among["facts"]) == 6
+
+
+def test_a_sign_in_few_answers_parts_none_and_is_said():
+    found = own_facts(table(object=["Italy; or Rome", "Norway", "Peru", "Switzerland"]), "my table")
+    assert len(found.facts) == 4 and "answers that are read as one: 1 with ';'" in found.said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"object": ["Q38", "Q20", "Q419", "Q39"], "objectLabel": list(table()["object"])}, "object = objectLabel"),
+        ({"object": ["http://x.org/Q38"] * 4, "tail_label": list(table()["object"])}, "object = tail_label"),
+        ({"object": [4, 8, 15, 16], "answer": list(table()["object"])}, "object = answer"),
+        ({"subject": ["Q1", "Q2", "Q3", "Q4"], "itemLabel": list(table()["subject"])}, "subject = itemLabel"),
+        ({"relation": "P17", "relation_name": "country"}, "relation = relation_name"),
+        ({"relation_id": "P17"}, "relation = relation_id"),
+        ({"label": "country"}, "object = object"),
+    ],
+)
+def test_of_several_columns_for_one_of_ours_the_one_with_words_is_taken_and_said(more, said):
+    found = own_facts(table(**more), "my table")
+    assert said in found.said
+    assert [(fact.subject, fact.object) for fact in found.facts] == list(
+        table()[["subject", "object"]].itertuples(index=False, name=None)
+    )
+
+
+@pytest.mark.parametrize("right", ["ground_truth", "gold_answer", "target_true", "obj_surface", "ans", "valueLabel"])
+@pytest.mark.parametrize("wrong", ["target", "label", "expected"])
+def test_the_right_answer_has_more_names_and_comes_before_an_edit_and_a_label(right, wrong):
+    frame = table().rename(columns={"object": right}).assign(**{wrong: "false"})
+    assert own_facts(frame[[wrong, *frame.columns[:-1]]], "my table").facts[0].object == "Italy"
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"), [("place", "equal in all rows"), ([0, 1, 1, 0], "0 and 1"), (["Q1", "Q2", "Q3", "Q4"], "ids")]
+)
+def test_answers_that_look_like_none_are_questioned(answers, why):
+    assert f"the answers are {why}" in own_facts(table(object=answers), "my table").said
+    assert "the answers" not in own_facts(table(object=[1815, 1066, 1492, 1]), "my table").said
+
+
+def test_a_relation_that_is_given_once_for_a_group_is_that_of_its_rows_and_others_are_counted():
+    found = own_facts(table(relation=["country", "", None, "state"]).to_csv(index=False), "my.csv")
+    assert [fact.relation for fact in found.facts] == ["country", "country", "country", "state"]
+    assert "rows that have the relation above them: 2" in found.said
+    for cells in (["", "a", "", ""], ["a", "", "", "a"], ["a", "b", "c", ""]):
+        found = own_facts(table(relation=cells), "my table")
+        assert [fact.relation for fact in found.facts] == [cell or NO_RELATION for cell in cells]
+        assert f"rows without a relation: {cells.count('')}" in found.said
+
+
+def test_a_subject_that_is_given_once_is_that_of_the_rows_whose_prompts_have_it():
+    prompts = ["Rome is in [MASK].", "Rome speaks [MASK].", "Oslo is in [MASK].", "Oslo speaks [MASK]."]
+    frame = table(prompt=prompts, subject=["Rome", "", "Oslo", ""])
+    assert [fact.subject for fact in own_facts(frame, "my table").facts] == ["Rome", "Rome", "Oslo", "Oslo"]
+    frame["prompt"] = [*prompts[:3], "Lima speaks [MASK]."]
+    assert [fact.subject for fact in own_facts(frame, "my table").facts] == ["Rome", "", "Oslo", ""]
+
+
+def test_numbers_of_a_text_file_that_lose_their_point_and_zero_are_said():
+    found = own_facts("prompt,object\nIt is version [MASK].,1.0\nThen came [MASK].,2.0\n", "my.csv")
+    assert [fact.object for fact in found.facts] == ["1", "2"]
+    assert "numbers that end in .0 are read without it: object" in found.said
 
 
 PROMPT = "Rocky Balboa was born in [MASK]."
