@@ -1,12 +1,15 @@
 """Readers of sentence tasks: CoLA, SST-2 and RTE (tested on the development file), SentEval, X-Probe, own tables."""
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
-from probing.kernel.text import numbered_lines, refuse_label
-from probing.kernel.user_tables import SUFFIXES, Kind, Table, read_table
+from probing.kernel.text import in_short, numbered_lines, refuse_label, text_of
+from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {
@@ -79,16 +82,23 @@ NEEDED = ("sentence", "label")
 #: How many classes a task may have, and how many examples each of them needs.
 FEWEST_CLASSES, MAX_CLASSES, FEWEST_EXAMPLES = 2, 50, 40
 #: Why a row is left out.
-INCOMPLETE, MALFORMED_ROWS = "without sentence or label", "malformed rows"
-#: What data sets call the parts, in lower case.
+INCOMPLETE, MALFORMED_ROWS, OTHER_PART = "without sentence or label", "malformed rows", "of no known part"
+#: What data sets call the parts, in lower case and without what follows, as in ``validation_matched``.
 _PARTS = {
     **PART_NAMES,
-    "training": "train",
-    "valid": "dev",
-    "val": "dev",
-    "validation": "dev",
-    **{part: part for part in PARTS},
+    **dict.fromkeys(("train", "training", "trn"), "train"),
+    **dict.fromkeys(("dev", "devel", "develop", "development", "eval", "evaluation", "evaluate"), "dev"),
+    **dict.fromkeys(("val", "valid", "validate", "validation"), "dev"),
+    **dict.fromkeys(("test", "testing", "tst"), "test"),
 }
+#: Labels that say that a text has none, in lower case; -1 is one beside classes that count from 0.
+_NO_LABEL = {"-", "–", "—", "_", "n/a", "#n/a", "nan", "<na>", "null", "unsup", "unlabeled", "unlabelled"}
+
+
+def part_called(name: str) -> str:
+    """The part that a data set calls so; empty if it is none."""
+    word = re.match(r"[^\W\d_]*", name.strip().lower())
+    return _PARTS.get(word[0] if word else "", "")
 
 
 def _unnamed(cells: Sequence[str]) -> dict[str, int]:
@@ -99,13 +109,23 @@ KIND = Kind(
     SentenceDataError,
     "sentences",
     {
-        "sentence": ("sentence", "text", "sentence1", "premise"),
-        "label": ("label", "gold_label", "class"),
-        "pair": ("pair", "sentence2", "hypothesis"),
+        "sentence": (
+            *("sentence", "text", "sentence1", "premise", "sentence_a", "text1", "text_a", "question1", "string1"),
+            *("1string", "question", "Satz", "phrase", "frase", "oración", "texte", "texto"),
+        ),
+        "label": (
+            *("label", "gold_label", "class", "quality", "is_duplicate", "entailment_label", "answer"),
+            *("Etikett", "Klasse", "étiquette", "classe", "etiqueta", "clase"),
+        ),
+        "pair": (
+            *("pair", "sentence2", "hypothesis", "sentence_b", "text2", "text_b", "question2", "string2", "2string"),
+            *("question", "passage", "context"),
+        ),
         "part": ("part", "split", "set", "fold"),
         "group": ("group",),
     },
     _unnamed,
+    flags=("label",),
 )
 
 
@@ -120,20 +140,90 @@ def read_own_file(path: Path) -> tuple[list[Labelled], dict[str, int], str]:
         ) from error
 
 
+def read_own_folder(folder: Path) -> tuple[list[Labelled], dict[str, int], str]:
+    """As ``read_own_file``, of files called as parts, or of a folder for each part with a folder of texts per label."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    rows, left_out, notes = list[Labelled](), Counter[str](), []
+    placed = [(path.relative_to(folder).parts[-3:-1], path) for path in files if path.suffix == ".txt"]
+    texts = [(part, names[1], path) for names, path in placed if len(names) > 1 and (part := part_called(names[0]))]
+    for part, label, path in texts:
+        text = " ".join(text_of(path, SentenceDataError).split())
+        if text and label.lower() not in _NO_LABEL:
+            rows.append(Labelled(Example(text, label), part))
+        else:
+            left_out[INCOMPLETE] += 1
+    for path in (path for path in files if not texts and path.suffix.lower() in SUFFIXES and part_called(path.stem)):
+        of_file, lost, note = read_own_file(path)
+        rows += [row if row.part else replace(row, part=part_called(path.stem)) for row in of_file]
+        left_out.update(lost)
+        notes += [f"{path.relative_to(folder)}: {note or 'read'}"]
+    if not rows:
+        raise SentenceDataError(
+            f"{folder} has no rows of a part; expected files such as train.tsv and test.tsv, or folders such as"
+            " train/LABEL and test/LABEL with a text in each file"
+        )
+    return rows, dict(left_out), "; ".join(notes)
+
+
 def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str, int], str]:
     """Rows of a file's content, how many were left out for what reason, and how the table was read, in words."""
     table = read_table(content, name, KIND)
-    columns = table.unnamed or (_columns(table) if table.heads else {})
+    columns, notes = (table.unnamed, []) if table.unnamed or not table.heads else _columns(table)
     if not table.rows:
         raise SentenceDataError(f"{name} holds no sentences; expected lines with {' and '.join(NEEDED)}")
-    read, malformed, note = table.made(columns, _labelled)
+    without = _without_label(table, columns)
+    if counts := Counter(label for label in table.filled(columns["label"]) if label.strip().lower() in without):
+        notes.append(f"read as no label: {_listed(counts)}")
+    other = Counter[str]()
+
+    def labelled(row: Mapping[str, str]) -> Labelled | None:
+        cells = {column: " ".join(row.get(column, "").split()) for column in KIND.names}
+        part = part_called(cells["part"])
+        if cells["part"] and not part:
+            other[cells["part"]] += 1
+            return None
+        if not all(cells[column] for column in NEEDED) or cells["label"].lower() in without:
+            return None
+        refuse_label(cells["label"], "'label'", SentenceDataError)
+        return Labelled(Example(cells["sentence"], cells["label"], cells["pair"]), part, cells["group"])
+
+    read, malformed, note = replace(table, notes=[*table.notes, *notes]).made(columns, labelled)
     rows = [row for row in read if row]
+    if other and len(parts := {row.part for row in rows}) < 2:
+        got = ", ".join([*sorted(filter(None, parts)), _listed(other)])
+        raise SentenceDataError(f"{name}: got the parts {got}; expected {', '.join(PARTS)}, or nothing")
+    if other:
+        note = f"{note}; of other parts: {_listed(other)}".removeprefix("; ")
     if 0 < sum(not row.part for row in rows) < len(rows):
         raise SentenceDataError(
             f"{name}: some rows name a part and others do not; give all of them one of {', '.join(PARTS)}, or none"
         )
-    left_out = {INCOMPLETE: len(read) - len(rows), MALFORMED_ROWS: malformed}
+    n_other = other.total()
+    left_out = {INCOMPLETE: len(read) - len(rows) - n_other, OTHER_PART: n_other, MALFORMED_ROWS: malformed}
     return rows, {reason: n for reason, n in left_out.items() if n}, note
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    named = [f"{in_short(value)!r} ({n:,})" for value, n in sorted(counts.items(), key=lambda item: -item[1])]
+    return ", ".join([*named[:5], *["..."] * (len(named) > 5)])
+
+
+def _without_label(table: Table, columns: Mapping[str, int]) -> set[str]:
+    """The labels, in lower case, that say that a text has none.
+
+    ``-`` is a class beside ``+``, and -1 beside 0 and 1 if it has at least half as many texts as one of them, in all
+    parts that these are in.
+    """
+    counts, parts = Counter[str](), defaultdict[str, set[str]](set)
+    for _, cells in table.rows:
+        label = str(cell_value(cells[columns["label"]])).strip().lower().removesuffix(".0")
+        counts[label] += 1
+        parts[label].add(part_called(str(cells[columns["part"]])) if "part" in columns else "")
+    without = _NO_LABEL & counts.keys() - ({"-", "–", "—"} if "+" in counts else set())
+    classes = {label for label in counts if label.isdecimal()}
+    from_0 = len(classes) > 1 and min(map(int, classes)) < 2 and counts.keys() - without - {""} == {"-1", *classes}
+    few = 2 * counts["-1"] < min(counts["0"], counts["1"]) or not parts["0"] | parts["1"] <= parts["-1"]
+    return without | ({"-1", "-1.0"} if from_0 and (few or classes != {"0", "1"}) else set())
 
 
 def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int]) -> None:
@@ -160,8 +250,11 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
         )
 
 
-def _columns(table: Table) -> dict[str, int]:
-    """Our column -> its number; a column of parts under another name than ours has no other values than parts."""
+def _columns(table: Table) -> tuple[dict[str, int], list[str]]:
+    """Our column -> its number, and what is to be said of the others.
+
+    A column of parts under another name than ours has a part in one row or more; a sentence has words.
+    """
     candidates = table.kind.columns(table.heads, table.name)
     if missing := [column for column in NEEDED if column not in candidates]:
         raise SentenceDataError(
@@ -170,22 +263,28 @@ def _columns(table: Table) -> dict[str, int]:
             f" {', '.join(name for column in missing for name in KIND.names[column][1:])}): name the columns in the"
             " first line, or give SentEval's three (tr, va or te; label; sentence) with tabs between them"
         )
+    candidates["sentence"] = table.of_words(candidates["sentence"])
+    candidates["pair"] = table.of_words([one for one in candidates.get("pair", []) if one != candidates["sentence"][0]])
+    named = candidates.get("part", [])
     candidates["part"] = [
         place
-        for place in candidates.get("part", [])
-        if table.heads[place].strip().lower() == "part"
-        or {str(cells[place] or "").strip().lower() for _, cells in table.rows} <= {*_PARTS, ""}
+        for place in named
+        if table.heads[place].strip().lower() == "part" or any(map(part_called, table.filled(place)))
     ]
-    return {ours: places[0] for ours, places in candidates.items() if places}
+    columns = {ours: places[0] for ours, places in candidates.items() if places}
+    notes = []
+    if named and not candidates["part"]:
+        values = _listed(Counter(table.filled(named[0])))
+        notes.append(f"divided by hash, as {table.heads[named[0]]} names no parts: {values}")
+    unused = [
+        head for place, head in enumerate(table.heads) if place not in columns.values() and _is_text(table, place)
+    ]
+    if unused:
+        notes.append(f"text that is not read: {', '.join(unused)} (if the label depends on it, call it pair)")
+    return columns, notes
 
 
-def _labelled(row: Mapping[str, str]) -> Labelled | None:
-    """A row; None if it lacks its sentence or label. Raises a ``ProbingError`` if it is malformed."""
-    cells = {column: " ".join(row.get(column, "").split()) for column in KIND.names}
-    if not all(cells[column] for column in NEEDED):
-        return None
-    refuse_label(cells["label"], "'label'", SentenceDataError)
-    part = _PARTS.get(cells["part"].lower(), cells["part"])
-    if part not in ("", *PARTS):
-        raise SentenceDataError(f"got the part {part!r}, expected {', '.join(PARTS)}, or nothing")
-    return Labelled(Example(cells["sentence"], cells["label"], cells["pair"]), part, cells["group"])
+def _is_text(table: Table, place: int) -> bool:
+    """Whether most cells of a column have three words or more."""
+    cells = table.filled(place)
+    return 2 * sum(len(cell.split()) > 2 for cell in cells) > len(cells)

@@ -29,7 +29,8 @@ class SentencesRequest(StoredRuns):
 
     base: TunedFrom = field(default=None, kw_only=True)
     tasks: Annotated[
-        tuple[str, ...], Option("all, names separated by commas, or TSV, CSV or JSONL files with sentence and label.")
+        tuple[str, ...],
+        Option("all, names separated by commas, or tables with sentence and label, or folders of such parts."),
     ] = ("all",)
     protocol: Annotated[
         str, Option(f"{', '.join(PROTOCOLS)}: how sentences are split and probes are fitted.", known=PROTOCOLS)

@@ -47,7 +47,19 @@ def split(task: str, rows: Sequence[Labelled], protocol: str) -> SentenceData:
             dropped[CAPPED] += max(0, len(chosen) - most[place] // classes * classes)
             chosen = chosen[: most[place] // classes * classes]
         parts[part] = tuple(chosen)
-    return SentenceData(task, protocol, parts, {reason: number for reason, number in dropped.items() if number})
+    return SentenceData(
+        task, protocol, parts, {reason: number for reason, number in dropped.items() if number}, _cut(placed, dropped)
+    )
+
+
+def _cut(placed: Mapping[str, Sequence[Labelled]], dropped: Counter[str]) -> str:
+    """In words, which label makes more than half of the rows fall out when classes are balanced."""
+    counts = Counter(row.example.label for rows in placed.values() for row in rows)
+    if 2 * dropped[BALANCED] <= (total := counts.total()):
+        return ""
+    label, rows = min(counts.items(), key=lambda item: (item[1], item[0]))
+    left = total - dropped[BALANCED]
+    return f"the label {label!r} has {rows:,} of {total:,} rows, to which each class is cut: {left:,} are left"
 
 
 def pooled(rows: Iterable[Labelled]) -> list[Labelled]:

@@ -9,7 +9,15 @@ from probing.kernel.errors import OptionError, SentenceDataError
 from probing.kernel.user_tables import SUFFIXES
 from probing.sentences.examples import OURS, PROTOCOLS, SENTEVAL, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, odd_man_out
-from probing.sentences.readers import GLUE, check_classes, parse_own_file, read_glue, read_own_file, read_probing_file
+from probing.sentences.readers import (
+    GLUE,
+    check_classes,
+    parse_own_file,
+    read_glue,
+    read_own_file,
+    read_own_folder,
+    read_probing_file,
+)
 from probing.sentences.splits import cleaned, pooled, split
 
 X_PROBE, SENTEVAL_DATA, GLUE_DATA, EWT = "x-probe", "senteval", "glue", "ud-english-ewt"
@@ -130,10 +138,12 @@ def _own_task(file: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
     path = Path(file).expanduser()
     if path.name in _BROKEN:
         raise SentenceDataError(_BROKEN_REASON)
+    if path.is_dir():
+        return _own(read_own_folder(path), path.resolve(), protocol)
     if path.suffix.lower() not in SUFFIXES and not path.is_file():
         raise OptionError(
             f"got the task {file!r}; expected one of {', '.join(SENTENCE_TASKS)}, or the path of a file"
-            f" ({', '.join(SUFFIXES)})"
+            f" ({', '.join(SUFFIXES)}) or of a folder with train and test"
         )
     return _own(read_own_file(path), path, protocol)
 
@@ -141,8 +151,8 @@ def _own_task(file: str, protocol: str) -> tuple[SentenceTask, SentenceData]:
 def _own(
     read: tuple[Sequence[Labelled], Mapping[str, int], str], path: Path, protocol: str
 ) -> tuple[SentenceTask, SentenceData]:
-    """The task of a file's rows, called by the file's name without its ending."""
-    name = path.stem
+    """The task of a file's rows, called by the file's name without its ending, or of a folder's."""
+    name = path.name if path.is_dir() else path.stem
     if name.casefold() in {"all", *SENTENCE_TASKS}:
         raise SentenceDataError(
             f"{path.name} has the name of the built-in task {name.casefold()!r}; rename the file, which names the task"
@@ -159,7 +169,7 @@ def _own(
         name, name, "own", "Which label does the sentence have?", (), "the user's own", path.name, open=True
     )
     data = split(name, rows, protocol)
-    return task, replace(data, dropped={**incomplete, **data.dropped}, said=note)
+    return task, replace(data, dropped={**incomplete, **data.dropped}, said="; ".join(filter(None, (note, data.said))))
 
 
 def _fetched(task: SentenceTask, downloads: Path, protocol: str) -> str:

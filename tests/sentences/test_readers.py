@@ -19,7 +19,7 @@ from probing.kernel.errors import SentenceDataError
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, Example, Labelled, SentenceData
 from probing.sentences.odd_man_out import NO_CANDIDATE, make_odd_man_out, odd_man_out
-from probing.sentences.readers import INCOMPLETE, parse_own_file, read_probing_file
+from probing.sentences.readers import INCOMPLETE, OTHER_PART, parse_own_file, read_probing_file
 from probing.sentences.splits import REPEATED, SAME_WORDS, TWO_LABELS, words_key
 from probing.sentences.tasks import ALL, SENTENCE_TASKS, read_task, read_upload
 from tests.sentences.sentence_files import sentences, tsv, x_probe
@@ -331,9 +331,121 @@ def test_a_row_without_label_or_known_part_or_with_a_control_character_does_not_
     rows = "".join(f"train\t{text}\t{label}\ntest\t{text} again\t{label}\n" for text, label in texts)
     content = f"part\tsentence\tlabel\n{rows}train\tNo label .\nall\tHello .\tx\n"
     _, data = read_upload(content.encode(), "mine.tsv")
-    assert data.dropped == {INCOMPLETE: 1, "malformed rows": 1} and "line 243: got the part 'all'" in data.said
+    assert data.dropped == {INCOMPLETE: 1, OTHER_PART: 1} and "of other parts: 'all' (1)" in data.said
     assert "control characters read as blanks: 2" in data.said
     assert f"{sentences(120)[3][0]} ." in {one.text for part in PARTS for one in data.parts[part]}
+
+
+def labelled(*labels: object, **columns: object) -> SentenceData:
+    """The data of 60 sentences for each of the labels, which come in turn."""
+    texts = [text for text, _ in sentences(60 * len(labels), ("",))]
+    frame = pd.DataFrame({"text": texts, "label": [*labels] * 60} | columns)
+    return read_upload(frame.to_json(orient="records").encode(), "mine.json")[1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "none"),
+    [
+        (["a", "b", "-"], "ab", "'-' (60)"),
+        (["a", "b", "N/A"], "ab", "'N/A' (60)"),
+        (["a", "b", "_"], "ab", "'_' (60)"),
+        ([0, 1, 2, -1], "012", "'-1' (60)"),
+        (["0.0", "1.0", "2.0", "-1.0"], "012", "'-1.0' (60)"),
+        ([0, 1, 0, 1, 0, 1, 0, 1, -1], "01", "'-1' (60)"),
+        (["+", "-"], "+-", ""),
+        ([-1, 1], ["-1", "1"], ""),
+        ([-1, 0, 1], ["-1", "0", "1"], ""),
+        ([-2, -1, 0, 1], ["-1", "-2", "0", "1"], ""),
+        (["none", "other", "NA"], ["NA", "none", "other"], ""),
+    ],
+)
+def test_what_says_that_there_is_no_label_is_counted_and_no_class(labels, classes, none):
+    data = labelled(*labels)
+    assert [label.removesuffix(".0") for label in data.labels] == [*classes]
+    assert data.dropped.get(INCOMPLETE, 0) == (60 if none else 0)
+    assert ("read as no label: " + none in data.said) if none else "no label" not in data.said
+
+
+def test_minus_1_in_the_test_part_alone_is_no_class_beside_0_and_1():
+    rows = [
+        (text, n % 2 if n < 100 else -1, "train" if n < 100 else "test") for n, (text, _) in enumerate(sentences(200))
+    ]
+    rows += [(f"{text} again", n % 2, "validation") for n, (text, _) in enumerate(sentences(40))]
+    frame = pd.DataFrame(rows, columns=["sentence", "label", "split"])
+    _, data = read_upload(frame.to_csv(index=False).encode(), "mine.csv")
+    assert data.labels == ("0", "1") and data.dropped[INCOMPLETE] == 100
+
+
+def test_a_true_or_false_in_json_is_a_label_as_in_a_text_file():
+    assert labelled(True, False).labels == ("False", "True")
+
+
+def test_balancing_says_which_label_makes_most_rows_fall_out():
+    data = labelled("a", "a", "a", "a", "b")
+    kept = sum(map(len, data.parts.values()))
+    assert f"the label 'b' has 60 of 300 rows, to which each class is cut: {kept} are left" in data.said
+    assert kept == 120 and "cut" not in labelled("a", "b").said
+
+
+@pytest.mark.parametrize("dev", ["eval", "Evaluation", "develop", "validation_matched", "val-1"])
+@pytest.mark.parametrize("test", ["test", "testing", "Test set"])
+def test_usual_spellings_of_the_parts_are_read_and_rows_of_others_are_counted(dev, test):
+    parts = ["unsup"] * 2 + ["train"] * 4 + [dev] * 2 + [test] * 2
+    data = labelled("a", "b", split=parts * 12)
+    assert {part: len(examples) for part, examples in data.parts.items()} == {"train": 48, "dev": 24, "test": 24}
+    assert data.dropped[OTHER_PART] == 24 and "of other parts: 'unsup' (24)" in data.said
+
+
+def test_a_split_without_known_parts_is_refused_or_named_and_never_silent():
+    with pytest.raises(SentenceDataError, match=r"got the parts train, 'holdout' \(60\); expected train, dev, test"):
+        labelled("a", "b", split=["train", "holdout"] * 60)
+    assert "divided by hash, as fold names no parts: '1' (60), '2' (60)" in labelled("a", "b", fold=[1, 2] * 60).said
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *[("question", "sentence"), ("question1", "question2"), ("text1", "text2"), ("sentence_a", "sentence_b")],
+        *[("premise", "hypothesis"), ("question", "passage"), ("question", "context"), ("#1 String", "#2 String")],
+    ],
+)
+def test_pairs_have_many_names(one, other):
+    frame = pd.DataFrame({"id": [1], one: ["Who is it ?"], other: ["It is Ada ."], "label": ["x"]})
+    ((row,), _, said) = parse_own_file(frame.to_csv(index=False, sep="\t").encode(), "a.tsv")
+    assert {row.example.text, row.example.pair} == {"Who is it ?", "It is Ada ."} and "is not read" not in said
+
+
+def test_a_sentence_has_words_and_a_text_that_is_not_read_is_named():
+    data = labelled("a", "b", sentence=[*range(120)], why=["This is the reason for it ."] * 120)
+    assert "sentence = text" in data.said and not data.parts["test"][0].text.isdigit()
+    assert "text that is not read: why (if the label depends on it, call it pair)" in data.said
+
+
+def test_headings_may_be_german_french_or_spanish():
+    for heads in ("Satz;Etikett", "phrase;étiquette", "frase;clase"):
+        ((row,), _, _) = parse_own_file(f"{heads}\nEs ist so .;x\n".encode(), "a.csv")
+        assert (row.example.text, row.example.label) == ("Es ist so .", "x")
+
+
+@pytest.mark.parametrize("names", ["train.tsv dev.tsv test.tsv", "data/train-0.tsv data/valid-0.tsv data/test-0.tsv"])
+def test_a_folder_of_files_that_are_called_as_parts_is_a_task(names, tmp_path):
+    for name, place in zip(names.split(), range(0, 120, 40), strict=True):
+        (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
+        tsv(tmp_path / "mine" / name, sentences(120)[place : place + 40])
+    written(tmp_path / "mine" / "README.md", "no data")
+    task, data = read_task(str(tmp_path / "mine"), tmp_path)
+    assert task.name == data.task == "mine" and {len(examples) for examples in data.parts.values()} == {40}
+    assert {one.text for one in data.parts["test"]} == {text for text, _ in sentences(120)[80:]}
+
+
+def test_a_folder_of_texts_by_part_and_label_is_a_task_and_one_without_parts_is_refused(tmp_path):
+    for place, (text, label) in enumerate(sentences(120)):
+        written(tmp_path / "films" / ("test" if place % 3 == 2 else "train") / label / f"{place}_9.txt", text)
+    written(tmp_path / "films" / "train" / "unsup" / "1.txt", "No label .")
+    task, data = read_task(str(tmp_path / "films"), tmp_path)
+    assert task.name == "films" and data.labels == ("even", "odd") and data.dropped[INCOMPLETE] == 1
+    with pytest.raises(SentenceDataError, match=r"has no rows of a part; expected files such as train\.tsv"):
+        read_task(str(written(tmp_path / "b" / "mine.tsv", "x").parent), tmp_path)
 
 
 def test_sentevals_three_columns_are_known(tmp_path):
@@ -363,7 +475,7 @@ def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
         ("a.tsv", b"sentence\tlabel\nHello .\tx\ty\n", "line 2: got 3 cells, expected 2"),
         ("a.tsv", b"Hello .\tx\n", "got the columns 'Hello .', 'x'; expected one called sentence and one called label"),
         ("a.tsv", "sentence\tlabel\nHello .\tx\nÜber .\tx\n".encode("latin-1"), "line 3: byte 0xdc is not UTF-8"),
-        ("a.tsv", b"sentence\tlabel\tpart\nHello .\tx\tall\n", "line 2: got the part 'all', expected train, dev, test"),
+        ("a.tsv", b"sentence\tlabel\tpart\nHello .\tx\tall\n", r"got the parts 'all' \(1\); expected train, dev, test"),
         ("a.tsv", b"sentence\tlabel\tpart\nHello .\tx\ttrain\nBye .\tx\t\n", "some rows name a part and others do not"),
         ("a.tsv", b"sentence\tlabel\n", "holds no sentences"),
         ("a.tsv", b"", "holds no sentences"),
@@ -371,8 +483,8 @@ def test_50_classes_of_40_sentences_reach_every_part(tmp_path):
         ("a.jsonl", b'{"sentence": "\\ud800", "label": "x"}\n', "line 1: 'sentence' contains .*half a character"),
         (
             "a.jsonl",
-            b'{"sentence": "Hello .", "label": true}\n',
-            "line 1: 'label' is True; expected one text or number",
+            b'{"sentence": true, "label": "x"}\n',
+            "line 1: 'sentence' is True; expected one text or number",
         ),
         ("a.tsv", f"sentence\tlabel\nHello .\t{'x' * 50_000}\n".encode(), "line 2: 'label' has 50,000 letters"),
         ("a.xlsx", b"PK\x03\x04", "is a spreadsheet workbook"),
