@@ -1,6 +1,7 @@
 """A folder in the authors' format is a task, and a typed sentence is cut into words as the data sets cut theirs."""
 
 import pickle
+import re
 
 import pytest
 
@@ -100,10 +101,21 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
     ],
 )
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
-def test_a_wrong_line_is_named_with_its_file(line, said, part, tmp_path):
+def test_a_wrong_line_is_named_left_out_and_counted_and_the_file_refused_if_most_are_wrong(
+    line, said, part, tmp_path, caplog
+):
     parts = {"train": [ONE], "dev": [ONE], "test": [ONE], part: [ONE, line]}
-    with pytest.raises(EdgeDataError, match=rf"mine.{part}\.jsonl.*{said}"):
-        read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)
+    data = read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)[1]
+    assert data.parts()[part].dropped == {"malformed sentences": 1} and data.parts()[part].sentences == 2
+    assert re.search(rf"mine.{part}\.jsonl.*{said}", caplog.text)
+    with pytest.raises(EdgeDataError, match=rf"mine.{part}\.jsonl.*{said}.*2 lines are malformed, 1 are not"):
+        read_task(str(write_own(tmp_path / "mine", **parts | {part: [ONE, line, line]})), tmp_path)
+
+
+def test_a_sentence_that_is_left_out_does_not_decide_on_the_spans_of_the_others(tmp_path):
+    first = {**PAIR, "targets": [*PAIR["targets"], {"span1": [0, 9], "span2": [0, 1], "label": "x"}]}
+    data = read_task(str(write_own(tmp_path / "mine", train=[first, ONE, ONE], dev=[ONE])), tmp_path)[1]
+    assert len(data.train.records) == 2 and data.train.records[0].targets[0].span2 is None
 
 
 def test_words_that_hold_blanks_come_as_a_list_and_control_characters_are_blanks(tmp_path):

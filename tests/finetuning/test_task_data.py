@@ -61,6 +61,13 @@ def tagged(folder, text):
         ("Rome B-LOC\nRome B-LOC\n", [[("Rome", "B-LOC"), ("Rome", "B-LOC")]]),
         ("a\x07b NN O\nc NN O\n", [[("a b", "O"), ("c", "O")]]),
         ("#\tnews.example [2005]\n1\tRome\tO\tO\n2\tas\tO\tB-X\n", [[("Rome", "O"), ("as", "B-X")]]),
+        ("1\tNew\tB-ORG\tB-LOC\n2\tYork\tI-ORG\tO\n3\t,\tO\tO\n", [[("New", "B-ORG"), ("York", "I-ORG"), (",", "O")]]),
+        ("EU NNP I-NP I-ORG\nsaid VBD I-VP O\n", [[("EU", "B-ORG"), ("said", "O")]]),
+        ("the DT B-NP\ndog NN I-NP\n", [[("the", "B-NP"), ("dog", "I-NP")]]),
+        ("1\ta\tO\tO\n2\t\tI-X\tO\n3\tb\tI-X\tO\n4\t…\tO\tO\n", [[("a", "O"), ("b", "B-X"), ("…", "O")]]),
+        ("\tO\nRome\tB-LOC\n\u200b\tO\n", [[("Rome", "B-LOC")]]),
+        ("A B-P\nB E-P\nC S-P\nD S-P\nd O\n", [[("A", "B-P"), ("B", "I-P"), ("C", "B-P"), ("D", "B-P"), ("d", "O")]]),
+        ("A B-P\nB I-P\nC L-P\nD U-Q\n", [[("A", "B-P"), ("B", "I-P"), ("C", "I-P"), ("D", "B-Q")]]),
         (
             "#Rome NNP B-LOC\n#so NN X\n",
             "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag",
@@ -79,6 +86,12 @@ def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected,
     else:
         with pytest.raises(FactsError, match=re.escape(expected)):
             tagged(tmp_path, text)
+
+
+def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, caplog):
+    tagged(tmp_path, "1\tRome\tB-LOC\tO\n2\t\tO\tO\n3\tParis\tO\tB-ORG\n")
+    for what in ("from column 2 and tags from column 3", "column 4 are not read", "a visible sign left out: 1"):
+        assert what in caplog.text
 
 
 def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_blanks(tmp_path):
@@ -142,7 +155,8 @@ def answers(*found):
         (answers(("1815", -5)), "'1815' is not at character -5"),
         (answers(("London", 16), ("Ada", 1)), "'Ada' is not at character 1"),
         ({"id": "b", "question": "Who?", "answers": [{"text": "Ada"}]}, "'answer_start' is missing"),
-        ({"id": "b", "question": "Who?", "answers": "Ada"}, "question b: a value is of another kind"),
+        ({"id": "b", "question": "Who?", "answers": "Ada"}, "question b: 'answers' are texts without their places"),
+        ({"id": "b", "question": "Who?", "answers": ["Ada"]}, "question b: 'answers' are texts without their places"),
         ({"id": "b", "question": "Who?", "answer": "Ada"}, "the key is 'answer', expected 'answers'"),
         ({**answers(), "is_impossible": "perhaps"}, "'is_impossible' is 'perhaps', expected true or false"),
         ({"question": 3, "answers": []}, "question 2: 'question' is 3, expected text"),
@@ -216,6 +230,19 @@ def test_a_question_that_is_no_text_is_named_with_its_file(read, tmp_path):
         FactsError, match=r"odd\.json (is not|has no question) in SQuAD's format.*'question' is None, expected text"
     ):
         read(tmp_path)
+
+
+def test_an_answer_may_be_no_list_and_mrqas_have_their_places_beside_them(tmp_path):
+    one = {"id": "1", "title": "t", "context": PASSAGE, "question": "Where?"}
+    asked = {"qid": "1", "question": "Where?", "answers": ["london"]}
+    asked["detected_answers"] = [{"text": "London", "char_spans": [[16, 21]], "token_spans": [[4, 4]]}]
+    for rows in (
+        [{**one, "answers": {"text": "London", "answer_start": 16}}],
+        [{"header": {"dataset": "x"}}, {"id": "", "context": PASSAGE, "qas": [asked]}],
+    ):
+        (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        (found,) = squad.read_squad(tmp_path / "a.jsonl", Counter())
+        assert (found.question, found.answers) == ("Where?", (("London", 16),))
 
 
 def test_a_passage_may_be_long_and_a_row_of_other_columns_is_named(tmp_path):

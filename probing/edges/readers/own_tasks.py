@@ -1,6 +1,7 @@
 """Reader of a user's own task: a folder with ``train.jsonl`` and ``dev.jsonl`` in jiant's format."""
 
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from typing import Any
 from probing.edges.targets import PARTS, Part, Record, Span, Target
 from probing.kernel import text
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.text import refuse_half_characters, refuse_label, refuse_signs, without_controls
+from probing.kernel.text import refuse_half_characters, refuse_label, refuse_signs, sorted_out, without_controls
+
+_log = logging.getLogger(__name__)
 
 #: Training, development and test data.
 Parts = tuple[Part, Part, Part | None]
@@ -98,18 +101,28 @@ class _Reader:
         self.spans = 0
 
     def part(self, path: Path) -> Part:
-        return part_of(path, self._records(path))
+        """A file's sentences; those that are malformed are left out, counted and logged, if they are not most."""
+        lines = ((number, line) for number, line in numbered_lines(path) if line.strip())
+        good, malformed = sorted_out(lines, self._read, path, EdgeDataError)
+        if len(malformed) > len(good):
+            raise EdgeDataError(
+                f"{path}, {malformed[0]}; {len(malformed):,} lines are malformed, {len(good):,} are not"
+            )
+        if malformed:
+            _log.warning("%s: %s", path, text.counted("malformed sentences left out", malformed))
+        number_read = len(good) + len(malformed)
+        return part_of(path, (record for _, record in good), {"malformed sentences": len(malformed)}, number_read)
 
-    def _records(self, path: Path) -> Iterator[Record]:
-        for number, line in numbered_lines(path):
-            if not line.strip():
-                continue
-            try:
-                yield self._record(json.loads(line, object_pairs_hook=_without_repeats))
-            except (json.JSONDecodeError, RecursionError) as error:
-                raise wrong(path, number, f"is not JSON ({error}); expected an object such as {_EXAMPLE}") from error
-            except (ValueError, EdgeDataError) as error:
-                raise wrong(path, number, str(error)) from error
+    def _read(self, line: str) -> Record:
+        spans = self.spans
+        try:
+            return self._record(json.loads(line, object_pairs_hook=_without_repeats))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"is not JSON ({error}); expected an object such as {_EXAMPLE}") from error
+        except (ValueError, EdgeDataError):
+            # What is left out does not decide how many spans a target has.
+            self.spans = spans
+            raise
 
     def _record(self, row: Any) -> Record:
         if not isinstance(row, dict) or not isinstance(row.get("targets"), list):

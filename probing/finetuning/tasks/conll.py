@@ -2,6 +2,7 @@
 
 import logging
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,11 @@ from probing.kernel.text import conllu_sentences, without_controls
 _log = logging.getLogger(__name__)
 
 #: What a column of entities holds, and what stands between documents.
-_TAG, _MARK = re.compile("O|[BI]-.*"), "-DOCSTART-"
+_TAG, _MARK = re.compile("O|[BIESLU]-.*"), "-DOCSTART-"
+#: Of BIOES and BILOU, in which the last word of an entity and its only one have letters of their own.
+_IOB = {"E": "I", "L": "I", "S": "B", "U": "B"}
+#: Phrases of CoNLL-2000, whose column has tags that are no entities.
+_PHRASES = {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"}
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -28,12 +33,14 @@ class TaggedSentence:
 
 
 def read_conll(path: Path) -> list[TaggedSentence]:
-    """Sentences of a file in CoNLL-2003's layout: one word per line, its tag in the last column, IOB1 or IOB2.
+    """Sentences of a file in CoNLL-2003's layout: one word per line and its tag.
 
-    Tabs separate the columns of a line that has any, so that words may hold blanks. Columns before the word are
-    skipped, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
+    Tags are IOB1, IOB2, BIOES or BILOU, in the last column; of several columns of entities, as GermEval's of nested
+    ones, the first counts. Tabs separate the columns of a line that has any, so that words may hold blanks. Columns
+    before the word are skipped, words without a visible sign are left out, and the log says so. Document marks only end
+    sentences; a ``#`` without a tag begins a comment.
     """
-    lines = [(number, line.strip(" \t")) for number, line in lines_of(path)]
+    lines = [(number, line.strip(" ").rstrip(" \t")) for number, line in lines_of(path)]
     # Not str.split: a no-break space is part of a word.
     split = [(number, re.split(" *\t *" if "\t" in line else " +", line)) for number, line in lines]
     widths = Counter(len(cells) for _, cells in split if _TAG.fullmatch(cells[-1]) and not cells[0].startswith(_MARK))
@@ -52,15 +59,36 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
-    word = _word_column(sentences, width)
-    if word:
-        _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, width)
+    word, tags = _word_column(sentences, width), _tag_columns(sentences, width)
+    if word or tags[0] < width - 1:
+        _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, tags[0] + 1)
+    if others := [place + 1 for place in tags[1:]]:
+        _log.warning("%s: tags of column %s are not read", path, ", ".join(map(str, others)))
+    visible = [[cells for cells in rows if any(map(_is_visible, cells[word]))] for rows in sentences]
+    if empty := sum(map(len, sentences)) - sum(map(len, visible)):
+        _log.warning("%s: words without a visible sign left out: %d", path, empty)
     return [
         TaggedSentence(
-            tuple(without_controls(cells[word]) for cells in rows), tuple(iob2([cells[-1] for cells in rows]))
+            tuple(without_controls(cells[word]) for cells in rows), tuple(iob2([cells[tags[0]] for cells in rows]))
         )
-        for rows in sentences
+        for rows in visible
+        if rows
     ]
+
+
+def _is_visible(sign: str) -> bool:
+    return unicodedata.category(sign) not in ("Cc", "Cf", "Zs", "Zl", "Zp")
+
+
+def _tag_columns(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> list[int]:
+    """The columns of entities: all cells are tags, and one or more is of an entity; else the last column."""
+    rows = [cells for sentence in sentences for cells in sentence]
+    found = []
+    for place in range(1, width):
+        kinds = {cells[place] for cells in rows} - {"O"}
+        if kinds and all(map(_TAG.fullmatch, kinds)) and not {kind[2:] for kind in kinds} <= _PHRASES:
+            found.append(place)
+    return found or [width - 1]
 
 
 def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
@@ -76,8 +104,9 @@ def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> in
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
-    """Tags with ``B-`` at the start of every entity, from IOB1 (where ``B-`` only separates neighbours) or IOB2."""
+    """Tags with ``B-`` at the start of every entity, from IOB1, IOB2, BIOES or BILOU."""
     fixed = []
+    tags = [_IOB.get(tag[0], tag[0]) + tag[1:] for tag in tags]
     for before, tag in zip(["O", *tags], tags, strict=False):
         starts = tag != "O" and (tag[0] == "B" or before[1:] != tag[1:])
         fixed.append(f"B{tag[1:]}" if starts else tag)

@@ -120,9 +120,12 @@ def _paragraphs(path: Path) -> Iterator[tuple[Any, Any, list[Any]]]:
         one_a_line = re.match(r"\s*{.*}\s*\n\s*{", text)
         read = [row for _, row in json_lines(path)] if one_a_line else json.loads(text, strict=False)
         for row in read.get("data", [read]) if isinstance(read, dict) else read:
-            # A question of huggingface's export has its passage beside it.
+            # A question of huggingface's export has its passage beside it; a passage of MRQA is no article's.
+            if row.keys() == {"header"}:
+                continue
             for paragraph in row.get("paragraphs", [row]):
-                yield row.get("title"), paragraph, [row] if paragraph is row else paragraph["qas"]
+                asked = [row] if paragraph is row and "qas" not in row else paragraph["qas"]
+                yield row.get("title"), paragraph, asked
     except MALFORMED as error:
         raise FactsError(f"{path} is not in SQuAD's format ({in_words(error)}); {_EXPECTED}") from error
 
@@ -145,9 +148,13 @@ def _answers(entry: Mapping[str, Any], context: str) -> tuple[tuple[str, int], .
     if "answers" not in entry and "answer" in entry:
         raise ValueError("the key is 'answer', expected 'answers'")
     recorded = entry.get("answers") or []
+    if found := entry.get("detected_answers"):
+        recorded = [{"text": one["text"], "answer_start": one["char_spans"][0][0]} for one in found]
     if isinstance(recorded, Mapping):
-        pairs = zip_longest(recorded["text"], recorded["answer_start"])
-        recorded = [{"text": text, "answer_start": start} for text, start in pairs]
+        lists = ([one] if isinstance(one, str | int) else one for one in (recorded["text"], recorded["answer_start"]))
+        recorded = [{"text": text, "answer_start": start} for text, start in zip_longest(*lists)]
+    if isinstance(recorded, str) or any(isinstance(answer, str) for answer in recorded):
+        raise ValueError("'answers' are texts without their places; expected text and answer_start of each")
     # A place without a text is how some write that there is no answer.
     answers = [
         (without_controls(answer["text"]), str(answer["answer_start"]))
