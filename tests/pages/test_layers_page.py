@@ -250,7 +250,9 @@ def test_answers_of_several_words_have_the_numbers_of_the_report(look, family, t
     monkeypatch.setattr(intervals, "MIN_FACTS", 1)
     app = look("layers", average="micro", models="nesia-mini", **query)
     chart, called = drawn(app, "candidates"), {"nesia-mini": "nesia-mini", COLA.name: "planted · CoLA ?"}
-    assert set(lines(chart)) == set(called.values()) and {"chance", "blind guess", "commonest answer"} <= set(named_ends(chart))
+    assert set(lines(chart)) == set(called.values()) and {"chance", "blind guess", "commonest answer"} <= set(
+        named_ends(chart)
+    )
     for model, name in called.items():
         of_model, every = layers[layers["model"] == model], {one["name"]: one for one in chart["data"]}
         for line, column in ((name, "value"), (f"{name}: blind guess", "swapped")):
