@@ -70,7 +70,7 @@ def latex_table(table: pd.DataFrame) -> str:
 
 
 def with_caption(table: pd.DataFrame, form: Form = "text") -> str:
-    """Text or LaTeX, above it in one line what several rows share; results and their intervals stay in their columns."""
+    """Text or LaTeX, above it in a line what several rows share; results and intervals stay in their columns."""
     same = [name for name in table if table[name].nunique(dropna=False) == 1 and not name.endswith(_RESULTS)]
     same = same * (len(table) > 1 and len(same) < len(table.columns))
     shared = _cells(table[same].head(1)).to_dict("records")
@@ -171,9 +171,9 @@ class Report:
     """A table of stored results in all its forms.
 
     ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
-    LaTeX, ``latex`` those of LaTeX if others; without any, all; what several rows share stands above them. ``rows`` are those of JSON, if it leaves some out,
-    ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
-    value.
+    LaTeX, ``latex`` those of LaTeX if others; without any, all; what several rows share stands above them. ``rows`` are
+    those of JSON, if it leaves some out, ``note`` is a line below the text, ``empty`` one instead of rows. ``needs``
+    names filters that need exactly one value.
     """
 
     kind: str

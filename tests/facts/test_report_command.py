@@ -78,7 +78,7 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
     caption, *lines = run(*one).stdout.splitlines()
     assert caption == "head tied, seed 0, k 1, average macro"
-    assert lines[0].split() == "model probe_set layer n value low high swapped".split()
+    assert lines[0].split() == ["model", "probe_set", "layer", "n", "value", "low", "high", "swapped"]
     assert {len(line.split()) for line in lines} == {8} and max(map(len, lines)) < 120
     assert any(line.endswith(" -") for line in lines)
 
