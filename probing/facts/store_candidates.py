@@ -66,8 +66,9 @@ _ASKED = f"""
     ),
     answers AS (SELECT DISTINCT run_id, relation, who, answer FROM worded),
     having_it AS (
-        SELECT run_id, relation, wording, a.answer, count(*) AS n
-        FROM worded w JOIN answers a USING (run_id, relation, who) GROUP BY ALL
+        SELECT run_id, relation, wording, a.answer, sum(facts) AS n
+        FROM (SELECT run_id, relation, wording, who, count(*) AS facts FROM worded GROUP BY ALL)
+        JOIN answers a USING (run_id, relation, who) GROUP BY ALL
     ),
     commonest AS (
         SELECT run_id, relation, answer FROM worded GROUP BY run_id, relation, answer
