@@ -30,6 +30,7 @@ Form = Literal["text", "csv", "latex", "json"]
 #: A table for a paper has hardly more rows.
 _MANY = 40
 NO_ROWS = "no rows: no stored results match"
+#: How the names of results and of the ends of their intervals end.
 _RESULTS = ("value", "low", "high")
 #: How a cell begins that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")

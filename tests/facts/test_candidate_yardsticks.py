@@ -61,30 +61,22 @@ def folded(text: str) -> str:
 
 def rows(run: PlantedRanking):
     """The planted run with these facts and scores."""
-    tables = rows_of(run)
+    (row,), (one, *_), (layer_0, *_) = rows_of(run).values()
     facts, ranks = [], []
     for number, fact in enumerate(FACTS):
-        names, pieces = list(scores_of(number, 0)), PIECES[fact.object]
-        facts.append(
-            {name: getattr(fact, name) for name in ("fact_id", "relation", "subject", "object", "prompt")}
-            | {"run_id": run.run_id, "answer_in_subject": False, "pieces": pieces}
-            | {"candidates": len(names), "filtered": len(NAMES) - len(names)}
-            | {"fewer_pieces": sum(PIECES[name] < pieces for name in names)}
-            | {"equal_pieces": sum(PIECES[name] == pieces for name in names)}
-        )
+        sizes, pieces = [PIECES[name] for name in scores_of(number, 0)], PIECES[fact.object]
+        texts = {name: getattr(fact, name) for name in ("fact_id", "relation", "subject", "object", "prompt")}
+        counts = {"pieces": pieces, "candidates": len(sizes), "filtered": len(NAMES) - len(sizes)}
+        shorter = {"fewer_pieces": sum(size < pieces for size in sizes), "equal_pieces": sizes.count(pieces)}
+        facts.append(one | texts | counts | shorter)
         for layer in LAYERS:
-            scores = scores_of(number, layer)
-            own, tied = scores[fact.object], list(scores.values()).count(scores[fact.object])
-            first = best(scores)
-            ranks.append(
-                {"run_id": run.run_id, "fact_id": fact.fact_id, "layer": layer, "tied": tied}
-                | {"rank": sum(one > own for one in scores.values()) + (tied + 1) / 2, "log_likelihood": own - 9}
-                # Of candidates with the same tokens the first spelling is stored.
-                | {"best": first if layer % 2 else folded(first)}
-                | {"alone_log_likelihood": -9.0, "alone_rank": 1.0 if fact.object == "Dune" else 2.0, "alone_tied": 1}
-                | {"pmi_rank": 2, "pmi_tied": 3}
-            )
-    row = tables["candidate_runs"][0] | {"n_read": len(FACTS) + 2, "n_probed": len(FACTS)}
+            scores, alone = scores_of(number, layer), 1.0 if fact.object == "Dune" else 2.0
+            own, tied, first = scores[fact.object], list(scores.values()).count(scores[fact.object]), best(scores)
+            place = {"rank": sum(score > own for score in scores.values()) + (tied + 1) / 2, "tied": tied}
+            # Of candidates with the same tokens the first spelling is stored.
+            stored = {"fact_id": fact.fact_id, "layer": layer, "best": first if layer % 2 else folded(first)}
+            ranks.append(layer_0 | stored | place | {"alone_rank": alone})
+    row |= {"n_read": len(FACTS) + 2, "n_probed": len(FACTS)}
     return {"candidate_runs": [row], "candidate_facts": facts, "candidate_ranks": ranks}
 
 
@@ -105,13 +97,8 @@ def swapped(number: int, layer: int) -> float:
         shared = [LIVES, HOME, WORKS]
         return next((text for text in shared if one.subject and text.format(one.subject) == one.prompt), "")
 
-    others = [
-        n
-        for n, one in enumerate(FACTS)
-        if one.relation == fact.relation
-        and wording(one) == wording(fact)
-        and (one.subject or one.prompt) not in knowing
-    ]
+    alike = [n for n, one in enumerate(FACTS) if (one.relation, wording(one)) == (fact.relation, wording(fact))]
+    others = [n for n in alike if (FACTS[n].subject or FACTS[n].prompt) not in knowing]
     return float(np.mean([best(scores_of(n, layer)) == fact.object for n in others])) if others else float("nan")
 
 
@@ -135,8 +122,7 @@ def test_every_yardstick_is_that_of_a_loop_over_the_scores(store):
     runs, every = newest(candidate_runs(store)), range(len(FACTS))
     of_relation = {name: [n for n in every if FACTS[n].relation == name] for name in {one.relation for one in FACTS}}
     of_length = {size: [n for n in every if PIECES[FACTS[n].object] == size] for size in PIECES.values()}
-    tables = [("relation", of_relation), ("pieces", of_length)]
-    for by, groups in tables:
+    for by, groups in (("relation", of_relation), ("pieces", of_length)):
         table = grouped(store, runs, by)
         assert len(table) == len(groups) * len(LAYERS)
         for row in table.to_dict("records"):
