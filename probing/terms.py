@@ -226,7 +226,8 @@ _ALL = (
         "Baseline of P@k: the share of facts whose right answer has rank <= k if the same question is asked about"
         " another subject of the relation, whose recorded answers do not contain it. The part of P@k above this"
         " baseline comes from the subject: a model that knows everything has a baseline near 0. The share is over the"
-        " facts that have such a subject; their number is shown with it.",
+        " facts that have such a subject; their number is shown with it. Among candidates: how often the prompts of all"
+        " such subjects put the answer first.",
         _TIES,
         "undefined if a probe set has no templates, if no other subject lacks the answer, or if a compact run has no"
         " counts of it",
@@ -246,6 +247,33 @@ _ALL = (
         "undefined for metrics of the whole vocabulary",
         "ours; not in the paper",
         "facts.report_layers.by_layer",
+    ),
+    Metric(
+        "K",
+        "K",
+        "share of candidates",
+        0.0,
+        1.0,
+        "higher",
+        "Mean over facts of the share of their wrong candidates that score below the right answer. A random order has"
+        " about one half.",
+        "a wrong candidate that ties is not below",
+        "undefined without facts",
+        "Gekhman et al. 2025 (Inside-Out); of several right answers of a question each counts as a fact",
+        "facts.report_candidates.by_layer",
+    ),
+    Metric(
+        "K_star",
+        "K*",
+        "share of facts",
+        0.0,
+        1.0,
+        "higher",
+        "Share of facts all of whose wrong candidates score below the right answer: P@1 without the ties.",
+        "a wrong candidate that ties is not below",
+        "undefined without facts",
+        "Gekhman et al. 2025 (Inside-Out); of several right answers of a question each counts as a fact",
+        "facts.report_candidates.by_layer",
     ),
     _difference(
         "above_majority",

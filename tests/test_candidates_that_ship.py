@@ -34,6 +34,14 @@ def test_every_model_has_ranks_and_reports_and_documents_are_what_pandas_counts_
         counted = first.groupby(["run_id", "layer"])["first"].mean()
         assert counted.loc[table.index].tolist() == pytest.approx(table[column].tolist())
     last = ranked.query(BASE)
+    asked = last.groupby(["relation", "prompt"]).agg(right=("object", set), best=("best", list))
+    blind = {}
+    for fact in last[last["pieces"] == 2].itertuples():
+        others = asked.loc[fact.relation]
+        firsts = others.loc[[fact.object not in right for right in others["right"]], "best"].explode()
+        blind[fact.fact_id] = (firsts == fact.object).mean()
+    right = 100 * (last.loc[last["pieces"] == 2, "rank"] == 1).mean()
+    assert f"{right:.1f} % are right by `independent`, and {100 * np.mean(list(blind.values())):.1f} % with" in text
     best = last["best"].map(last.drop_duplicates("object").set_index("object")["pieces"])
     assert (best == 2).mean() > 0.5 < (last.loc[last["rank"] == 1, "pieces"] == 2).mean(), "as docs/facts.md says"
 

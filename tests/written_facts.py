@@ -11,9 +11,10 @@ DOCS = REPOSITORY / "docs" / "facts.md"
 def with_tables(text: str, db: Database) -> str:
     """The document with today's table in place of the one in it."""
     table = CANDIDATES.table(db, CANDIDATES.choose("layers", {"model": BASE, "average": "micro"}))
-    lines = ["| `--measure` | head | right, % | chance | alone | shortest | MRR | its chance |", f"|{'---|' * 8}"]
+    sticks = ("swapped", "majority", "chance", "alone", "shortest")
+    lines = [f"| `--measure` | head | right, % | {' | '.join(sticks)} | MRR | its chance |", f"|{'---|' * 10}"]
     for row in table[table["layer"] == table["layer"].max()].sort_values(["head", "measure"]).itertuples():
         share = f"{shown(row.value)} ({shown(row.low)} to {shown(row.high)})"
-        cells = [f"`{row.measure}`", f"`{row.head}`", share, *map(shown, (row.chance, row.alone, row.shortest))]
+        cells = [f"`{row.measure}`", f"`{row.head}`", share, *(shown(getattr(row, name)) for name in sticks)]
         lines.append(f"| {' | '.join(cells)} | {row.mrr:.3f} | {row.mrr_chance:.3f} |")
     return replaced(text, "\n".join(lines))

@@ -145,11 +145,12 @@ class Answer(SentenceShown[EveryLayer]):
         return entropy_of(self._answer)[["layer", "entropy"]]
 
     @checked
-    def figure(self, dark: bool = False) -> "go.Figure":
+    def figure(self, dark: bool = False, width: str = "") -> "go.Figure":
         """The token grid: layers upwards, ranks to the right, probability as shade; watched words are framed.
 
         Args:
             dark: whether the page is dark.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
 
         Returns:
             A ``plotly.graph_objects.Figure``.
@@ -160,10 +161,9 @@ class Answer(SentenceShown[EveryLayer]):
         ['heatmap', 'scatter']
         """
 
-        tokens = tokens_of(self._answer)
-        return theme.ink(
-            token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer)), dark=dark
-        )
+        tokens, dark = tokens_of(self._answer), dark and not width
+        drawn = token_grid(tokens, columns=int(tokens["place"].max()), dark=dark, **tracked_ranks(self._answer))
+        return theme.for_notebook(drawn, dark, width)
 
     def __repr__(self) -> str:
         best = self._answer.layers[-1].tokens[0]
@@ -200,11 +200,12 @@ class TokenAnswer(SentenceShown[EveryToken]):
         return every_token_of(self._answer, self._answer.ids.shape[2]).rename(columns={"place": "rank"})
 
     @checked
-    def figure(self, dark: bool = False) -> "go.Figure":
+    def figure(self, dark: bool = False, width: str = "") -> "go.Figure":
         """The best token of every layer at every token: tokens downwards, layers to the right, probability as shade.
 
         Args:
             dark: whether the page is dark.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
 
         Returns:
             A ``plotly.graph_objects.Figure``.
@@ -220,7 +221,8 @@ class TokenAnswer(SentenceShown[EveryToken]):
             }
         )
         layers = [f"layer {layer}" for layer in range(len(self._answer.ids))]
-        return theme.ink(token_grid(cells, names=layers, rows=self._answer.pieces, dark=dark), dark=dark)
+        dark = dark and not width
+        return theme.for_notebook(token_grid(cells, names=layers, rows=self._answer.pieces, dark=dark), dark, width)
 
     def __repr__(self) -> str:
         layers, pieces, _ = self._answer.ids.shape
@@ -273,14 +275,15 @@ class SpanAnswer(Shown):
         return answer_rows(self.model, self.traces)
 
     @checked
-    def figure(self, dark: bool = False) -> "go.Figure":
+    def figure(self, dark: bool = False, width: str = "") -> "go.Figure":
         """The page's figure: one row per task, one column per layer, with the shares of the labels that explain the
         answer.
 
         Args:
             dark: whether the page is dark.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
         """
-        return theme.ink(span_bars(panel_rows(self.words, self.traces)), dark=dark)
+        return theme.for_notebook(span_bars(panel_rows(self.words, self.traces)), dark, width)
 
     def _drawn(self) -> "tuple[go.Figure, pd.DataFrame]":
         return self.figure(), self.table
@@ -414,13 +417,14 @@ class SentenceAnswer(Shown):
         return self.found.attention.similarities()
 
     @checked
-    def figure(self, what: str = "verdicts", dark: bool = False) -> "go.Figure":
+    def figure(self, what: str = "verdicts", dark: bool = False, width: str = "") -> "go.Figure":
         """The page's figure.
 
         Args:
             what: ``verdicts`` draws the predictions of the probes, one row per task and pooling and one column per
                 layer; ``attention`` draws the first token's attention by layer.
             dark: whether the page is dark.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
 
         Raises:
             HeadError: for ``verdicts``, if no sentence probes are trained on the model.
@@ -428,7 +432,7 @@ class SentenceAnswer(Shown):
         """
         if what not in ("verdicts", "attention"):
             raise OptionError(f"got the figure {what!r}; expected verdicts or attention")
-        return theme.ink(self._verdicts() if what == "verdicts" else self._attention(), dark=dark)
+        return theme.for_notebook(self._verdicts() if what == "verdicts" else self._attention(), dark, width)
 
     def _verdicts(self) -> "go.Figure":
         self._check_probes()

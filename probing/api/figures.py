@@ -184,7 +184,7 @@ def _transitions(asked: Asked) -> "go.Figure":
 
 
 def _among_candidates(asked: Asked) -> "go.Figure":
-    """P@1 among candidates by layer, one line per model, with 95 % intervals, chance and the answer alone."""
+    """P@1 among candidates by layer, one line per model, with 95 % intervals, and what gives right answers blindly."""
     for name in ("probe_set", "measure", "candidates_file", "dtype"):
         asked.single(name)
     wanted = {name: asked.choice[name] or () for name in report_candidates.ORDER}

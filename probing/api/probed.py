@@ -188,13 +188,14 @@ class Probed(Shown):
         return Comparison(self, base, k, pairs)
 
     @checked
-    def figure(self, k: int = 1, average: str = "macro", dark: bool = False) -> "go.Figure":
+    def figure(self, k: int = 1, average: str = "macro", dark: bool = False, width: str = "") -> "go.Figure":
         """The layer curve of the page: P@k by layer with its 95 % interval, the majority answer and the swapped
         subject.
 
         Args:
             k, average: as for ``curve``.
             dark: whether the page is dark.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
 
         Returns:
             A ``plotly.graph_objects.Figure``.
@@ -203,7 +204,8 @@ class Probed(Shown):
         sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
         title = f"{METRICS[f'p_at_{k}'].label}, {average}"
         colours = theme.model_colours([known_model(read_registry(), self.model)])
-        return theme.ink(layer_curve(table, title=title, unit="share", colours=colours, names=sets), dark=dark)
+        drawn = layer_curve(table, title=title, unit="share", colours=colours, names=sets)
+        return theme.for_notebook(drawn, dark, width)
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{one.facts.probe_set}: {len(one.facts.facts):,} facts" for one in self._sets)

@@ -73,11 +73,12 @@ class StoredReport:
         with in_a_notebook():
             return self.choice.report.json_table(self.choice.report.table(self.results.database, self.choice))
 
-    def figure(self, dark: bool = False, **looks: Any) -> "go.Figure":
+    def figure(self, dark: bool = False, width: str = "", **looks: Any) -> "go.Figure":
         """The figure that a page draws of this report. What no filter chooses is what the page shows at first.
 
         Args:
             dark: for a dark notebook.
+            width: ``column`` (3.25 in) or ``text`` (6.75 in) draws it as the page's *Save* does: light, with 8 pt.
             **looks: ``published=False`` leaves the paper's values out of the figures of ``edges`` ``summary`` and
                 ``scores``; ``layer`` is that of the figure of ``sentences`` ``curve``, by default the best one.
 
@@ -98,7 +99,7 @@ class StoredReport:
                     f"no page draws a figure of {self.kind} {self.name}; use its table. Drawn are {there}"
                 )
             asked = Asked.of(self.results.database, self.choice, flag("dark", dark))
-            return theme.ink(FIGURES[self.kind, self.name](asked, **looks), dark=dark)
+            return theme.for_notebook(FIGURES[self.kind, self.name](asked, **looks), dark, text("width", width))
 
     def __repr__(self) -> str:
         return f"StoredReport({self.kind!r}, {self.name!r}, {len(self.table):,} rows)"

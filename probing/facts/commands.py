@@ -44,9 +44,12 @@ def command_of(reports: Reports, line: str) -> Callable[..., None]:
             choice = reports.choose(what.value, {name: _value(values, options) for name, options in groups.items()})
         with open_database(*result_folders()) as db:
             with options_refused():
-                text, rows = reports.written(db, choice, form)
+                text, table = reports.written(db, choice, form)
+            rows = len(table)
             if not rows and reports.hint and (hint := reports.hint(db, choice)):
                 typer.echo(hint, err=True)
+        if form == "latex" and (filters := reports.narrowing(table)):
+            typer.echo(f"note: {rows:,} rows are many for a table in a paper; choose fewer with {filters}", err=True)
         printed_or_written(text, out, f"{rows:,} rows: {out}")
 
     names = StrEnum("What", {report.name: report.name for report in reports.every})  # type: ignore[misc]

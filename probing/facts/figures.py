@@ -43,13 +43,12 @@ def layer_curve(
     labels: Mapping[str, str] | None = None,
     panels: bool = False,
     controls: Collection[str] = (),
-    dotted: str = yardsticks.SWAPPED,
 ) -> go.Figure:
     """Lines of a metric over the layers, named at their ends, or in a legend if they exceed ``axis.MAX_LABELS``.
 
     Colour distinguishes models; with only one model, probe sets; and with one of each, heads. The marker's shape is the
-    probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject,
-    called ``dotted``; dashed: ``controls``. Columns: ``run_id, model, head, probe_set, layer, value, low, high, n`` and
+    probe set, its filling the head. Grey: majority answer and chance; dotted in a run's colour: its swapped subject;
+    dashed: ``controls``. Columns: ``run_id, model, head, probe_set, layer, value, low, high, n`` and
     the yardsticks ``majority, swapped, chance``, empty if not defined; or the result of ``yardsticks.above``. The unit
     ``"share"`` is drawn in per cent.
     """
@@ -91,9 +90,9 @@ def layer_curve(
             {"row": place + 1 if panels else 1, "col": 1},
         )
         drawn.append((line.sort_values("layer"), look))
-        _add_line(figure, *drawn[-1], legend=legend, dotted=dotted)
+        _add_line(figure, *drawn[-1], legend=legend)
     ends = _yardsticks(figure, points, called, names, scale, sets if panels else [])
-    ends += _ends(drawn, legend=legend, dotted=dotted)
+    ends += _ends(drawn, legend=legend)
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
         horizontal(figure, last, row=row, col=1)
@@ -150,16 +149,17 @@ def candidate_curve(
     labels: Mapping[str, str] | None = None,
     controls: Collection[str] = (),
 ) -> go.Figure:
-    """``layer_curve`` of P@1 among candidates, as ``report_candidates.by_layer`` gives it; dotted: the answer alone."""
+    """``layer_curve`` of P@1 among candidates, as ``report_candidates.by_layer`` gives it; the answer alone and the
+    shortest candidates are in the hover text.
+    """
     return layer_curve(
-        points.rename(columns={"alone": "swapped"}),
+        points,
         title=f"right candidates, % (P@1, {OVER[average]})",
         unit="share",
         colours=colours,
         names={name: set_name(name) for name in points["probe_set"].unique()},
         labels=labels,
         controls=controls,
-        dotted=yardsticks.ALONE,
     )
 
 
@@ -213,7 +213,7 @@ def _alike(points: pd.DataFrame) -> bool:
     return all(len(part[columns].round(9).drop_duplicates()) == 1 for _, part in points.groupby("probe_set"))
 
 
-def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool, dotted: str) -> list[EndLabel]:
+def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool) -> list[EndLabel]:
     """The names of the runs' lines; one for the swapped subjects of all."""
     ends, lent = [], []
     for line, look in drawn:
@@ -222,7 +222,7 @@ def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool, dotted: str)
             ends.append(EndLabel(x, float(line["value"].iloc[-1]) * look.scale, look.name, look.colour, row=row))
         if "swapped" in line and pd.notna(line["swapped"].iloc[-1]):
             at = float(line["swapped"].iloc[-1]) * look.scale
-            lent.append(EndLabel(x, at, dotted, look.colour, strong=False, row=row))
+            lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
     if len(lent) == 1:
         return ends + lent
     for row in dict.fromkeys(label.row for label in lent):
@@ -230,11 +230,11 @@ def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool, dotted: str)
         x = max(label.x for label in of_row)
         # At the end of one of the lines, by which a file's legend finds it.
         middle = sorted(label.y for label in of_row)[len(of_row) // 2]
-        ends.append(EndLabel(x, middle, dotted, strong=False, row=row))
+        ends.append(EndLabel(x, middle, yardsticks.SWAPPED, strong=False, row=row))
     return ends
 
 
-def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool, dotted: str) -> None:
+def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool) -> None:
     """One run: its interval, its swapped subject and its values."""
     name, colour, scale, where = theme.plain(own.name), own.colour, own.scale, own.where
     group, zero = str(line["run_id"].iloc[0]), theme.plain(yardsticks.zero_of(line))
@@ -250,8 +250,8 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
             line={"dash": "dot", "color": colour, "width": 1.3},
             opacity=0.8,
             showlegend=False,
-            name=f"{name}: {dotted}",
-            hovertemplate=f"{name}<br>{dotted}: %{{y:.2f}}<extra></extra>",
+            name=f"{name}: {yardsticks.SWAPPED}",
+            hovertemplate=f"{name}<br>{yardsticks.SWAPPED}: %{{y:.2f}}<extra></extra>",
             **where,
         )
     figure.add_scatter(
@@ -278,6 +278,8 @@ def _hover(row, name: str, scale: int, zero: str) -> str:
         lines.append(
             f"95 % interval {row.low * scale:{sign}.1f} to {row.high * scale:{sign}.1f}{'' if zero else suffix}"
         )
+    if hasattr(row, "alone"):
+        lines.append(f"{yardsticks.ALONE} {_share(row.alone)}, shortest candidates {_share(row.shortest)}")
     return "<br>".join([*lines, f"{int(row.n):,} facts"])
 
 

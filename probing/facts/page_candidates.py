@@ -16,6 +16,7 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, probe_command
 from probing.kernel.app.save import plot
 from probing.kernel.figures.looks import head_name, set_name
+from probing.kernel.figures.yardsticks import ALONE, MAJORITY, SWAPPED
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.stats.intervals import MIN_FACTS, may_be_shown
 
@@ -35,17 +36,19 @@ _MENUS = {
     "ranked_dtype": ("dtype", "Numbers (dtype)", str),
 }
 CURVE = (
-    "Share of facts whose right answer ranks first ({measure}; {head}). Dotted: the answer alone, without the prompt."
+    "Share of facts whose right answer ranks first ({measure}; {head}). Dotted: a blind guess, the same answers asked"
+    " about other subjects."
 )
 CURVE_HOW = (
     "Answers of any number of tokens are ranked among candidates, not among all words: the answers of the relation, or"
     " a list of yours. A candidate's score is its log-likelihood, the sum over its tokens. Independent: all tokens are"
     " masked; left to right: a token is scored with those before it visible, and of each layer the 50 best of"
-    " independent are scored. Bands: 95 % intervals. Grey: chance, 1 / candidates. Dotted: the same score without the"
-    " prompt; where a line is no higher, the prompt brings no more right answers. Other right answers of a prompt do"
-    " not count against it; candidates that tie for the first place share it. Macro: every relation counts once; micro:"
-    " every fact. Data has MRR and the mean rank beside chance, the shortest candidates, and the score minus that of"
-    " the answer alone (pmi)."
+    " independent are scored. Bands: 95 % intervals. Grey: chance, 1 / candidates, and the relation's commonest answer."
+    " Dotted: how often prompts about other subjects of the relation, where the answer is wrong, put it first; where a"
+    " line is no higher, the subject brings no more right answers. Other right answers of a prompt do not count against"
+    " it; candidates that tie for the first place share it. Macro: every relation counts once; micro: every fact. Data"
+    " has MRR and the mean rank beside chance, K and K* (Gekhman et al. 2025), the answer alone, the shortest"
+    " candidates, and the score minus that of the answer alone (pmi)."
 )
 LENGTHS = (
     "Every fact counts once. At the last layer, and at the best one, chosen on these facts. No shares of fewer than"
@@ -125,8 +128,9 @@ def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: st
     st.caption(LENGTHS)
     table = view.read(by_length, runs)
     number = st.column_config.NumberColumn
-    shares = {"value": "right (P@1)", "low": "low", "high": "high", "chance": "chance", "alone": "answer alone"}
-    enough, hidden = table["n"].map(may_be_shown), (*shares, "mrr", "mrr_chance")
+    shares = {"value": "right (P@1)", "low": "low", "high": "high", "swapped": SWAPPED, "majority": MAJORITY}
+    shares |= {"alone": ALONE, "shortest": "shortest"}
+    enough, hidden = table["n"].map(may_be_shown), (*shares, "mrr")
     blocks.table_with_download(
         table,
         shown=table.assign(model=table["model"].map(labels), **{name: table[name].where(enough) for name in hidden}),
@@ -140,6 +144,5 @@ def _by_length(view: View, runs: pd.DataFrame, labels: dict[str, str], words: st
             "n": number("facts"),
             **{name: number(title, format="percent") for name, title in shares.items()},
             "mrr": number("MRR", format="%.2f"),
-            "mrr_chance": number("MRR, chance", format="%.2f"),
         },
     )

@@ -128,7 +128,20 @@ _TRANSITIONS_MORE = (
 )
 #: Columns of each fact, without the ids of the two runs.
 _FACTS = tuple(name for name in FACT_COLUMNS if name not in ("base_run_id", "run_id"))
-_FACTS_SHOWN = ("part", "relation", "subject", "object", "base_rank", "rank", "base_answer", "answer", "fate")
+_FACTS_SHOWN = (
+    "probe_set",
+    "head",
+    "k",
+    "part",
+    "relation",
+    "subject",
+    "object",
+    "base_rank",
+    "rank",
+    "base_answer",
+    "answer",
+    "fate",
+)
 _TASKS = (
     "model",
     "base",
@@ -226,11 +239,6 @@ def _with_set(table: pd.DataFrame) -> Sequence[str]:
     return (*_FORGOTTEN, "probe_set") if _several_sets(table) else _FORGOTTEN
 
 
-def _without_equal(table: pd.DataFrame) -> Sequence[str]:
-    """A column in which all rows are equal only makes the rows longer."""
-    return (*(name for name in ("probe_set", "head", "k") if table[name].nunique() > 1), *_FACTS_SHOWN)
-
-
 def _refuse(db: Database, choice: Choice) -> None:
     if choice.report.name == "tasks":
         # Some models have a score without a run on facts.
@@ -263,7 +271,7 @@ KNOWLEDGE = Reports(
             "by layer",
             _precision,
             _PRECISION,
-            shown=(*_PRECISION[:9], "swapped"),
+            shown=(*_PRECISION[:11], "swapped"),
             csv=(*_PRECISION, *_PRECISION_MORE),
         ),
         Report(
@@ -281,7 +289,7 @@ KNOWLEDGE = Reports(
             "of the last and of any layer",
             _total,
             _TOTAL,
-            shown=_TOTAL,
+            shown=(*_TOTAL[:8], *_TOTAL_MORE[:2], "total", "total_low", "total_high", *_TOTAL[9:]),
             csv=(*_TOTAL, *_TOTAL_MORE),
         ),
         Report(
@@ -293,7 +301,7 @@ KNOWLEDGE = Reports(
             "base to fine-tuned",
             _transitions,
             _TRANSITIONS,
-            shown=_TRANSITIONS,
+            shown=(*_TRANSITIONS[:11], "difference", "low", "high", *_TRANSITIONS[11:]),
             csv=(*_TRANSITIONS, *_TRANSITIONS_MORE),
         ),
         Report(
@@ -302,7 +310,7 @@ KNOWLEDGE = Reports(
             "kept, gained, lost",
             _facts,
             _FACTS,
-            shown=_without_equal,
+            shown=_FACTS_SHOWN,
             csv=_FACTS,
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",

@@ -5,20 +5,31 @@ from collections.abc import Callable, Sequence
 import pandas as pd
 
 from probing.facts.requests import AMONG_CANDIDATES, DTYPES
-from probing.facts.store_candidates import SUMS, candidate_runs, ranked_facts, sums
+from probing.facts.store import sums_of
+from probing.facts.store_candidates import SUMS, answer_sums, candidate_runs, ranked_facts, sums
 from probing.kernel.figures.looks import set_order
 from probing.kernel.models.names import head_order, listed
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
 from probing.kernel.stats.intervals import AVERAGES, RelationCounts, macro, macro_mean, micro, micro_mean, parallel_map
+from probing.kernel.stats.paired_tests import answer_interval
 from probing.kernel.store.database import Database
 
 #: What distinguishes two runs in a report; of runs that are equal in it, the newest counts.
 RUN = ("model", "head", "seed", "probe_set", "template_set", "measure", "candidates_file", "dtype")
-_P_AT_1 = ("value", "low", "high", "chance")
+_P_AT_1 = ("value", "low", "high")
+_ANSWERS = ("low_answers", "high_answers")
+#: What P@1 would be without knowledge of the subject, beside chance.
+_BLIND = ("swapped", "majority")
 _MRR = ("mrr", "mrr_low", "mrr_high", "mrr_chance")
+#: Of Gekhman et al. 2025: the share of wrong candidates below the right answer, and of answers with all of them below.
+_K = ("K", "K_star")
 #: P@1 of the answer alone, of the answers with the fewest tokens, and after the answer alone is subtracted.
 _ALONE = ("alone", "shortest", "pmi")
-NUMBERS = ("n", "candidates", *_P_AT_1, *_MRR, "mean_rank", "mean_rank_chance", *_ALONE)
+_RANK = ("mean_rank", "mean_rank_chance")
+NUMBERS = (
+    *("n", "candidates", *_P_AT_1, *_ANSWERS, "chance", *_BLIND, "swapped_n"),
+    *(*_MRR, *_RANK, *_ALONE, *_K),
+)
 #: What one figure shows a single value of -> the order of its values.
 ORDER: dict[str, Callable[[str], int]] = {
     "probe_set": set_order,
@@ -37,6 +48,9 @@ _MEANS = {
     "alone": "alone_hits",
     "shortest": "shortest_hits",
     "pmi": "pmi_hits",
+    "majority": "majority_hits",
+    "K": "below",
+    "K_star": "all_below",
 }
 
 
@@ -66,10 +80,14 @@ def alike(runs: pd.DataFrame, **wanted: Sequence[str]) -> pd.DataFrame:
 def by_layer(db: Database, runs: pd.DataFrame, averages: Sequence[str] = AVERAGES) -> pd.DataFrame:
     """P@1, MRR and mean rank of runs at every layer, as mean over relations (macro) and over facts (micro).
 
-    value, low, high: P@1, where candidates that tie for the first place share it, with its 95 % interval; chance: 1 /
-    candidates. mrr_chance and mean_rank_chance are those of a random order. alone: P@1 of the log-likelihood without
-    the prompt; shortest: of the candidates with the fewest tokens; pmi: of the log-likelihood minus that without the
-    prompt. n facts; candidates: how many there are on average.
+    value, low, high: P@1, where candidates that tie for the first place share it, with its 95 % interval; low_answers
+    and high_answers: its ends if the answers are drawn again, too; chance: 1 / candidates. swapped: how often the
+    prompts of other subjects of the relation, in the same wording if there are such, put the answer first, where it is
+    wrong; over ``swapped_n`` facts that have such a prompt. majority: always the relation's most frequent answer.
+    mrr_chance and mean_rank_chance are those of a random order. alone: P@1 of the log-likelihood without the prompt;
+    shortest: of the candidates with the fewest tokens; pmi: of the log-likelihood minus that without the prompt. K and
+    K_star: the share of wrong candidates that rank below the right answer, and of answers with all of them below. n
+    facts; candidates: how many there are on average.
     """
     parts = [grouped(db, runs, average=average).assign(average=average) for average in averages]
     return pd.concat(parts, ignore_index=True)[["run_id", *RUN, "average", "layer", *NUMBERS]]
@@ -82,12 +100,14 @@ def grouped(
     ``common`` facts as ``sums`` has them.
     """
     keys = [*([by] if by else []), "layer"]
-    table = sums(db, list(runs["run_id"]), common=common)
-    of_relation = table.groupby(list(dict.fromkeys(["run_id", *keys, "relation"])), as_index=False)[list(SUMS)].sum()
+    ids, parts = list(runs["run_id"]), list(dict.fromkeys(["run_id", *keys, "relation"]))
+    table = sums(db, ids, common=common)
+    of_relation = table.groupby(parts, as_index=False)[list(SUMS)].sum()
+    of_relation = of_relation.merge(answer_sums(db, ids, by.replace("relation", ""), common=common), on=parts)
     groups = list(of_relation.groupby(["run_id", *keys]))
     rows = parallel_map(lambda group: (*group[0], *_numbers(group[1], average)), groups)
     frame = pd.DataFrame(rows, columns=["run_id", *keys, *NUMBERS])
-    frame = frame.astype(dict.fromkeys(NUMBERS[1:], "float64") | {"n": "int64"})
+    frame = frame.astype(dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("n", "swapped_n"), "int64"))
     found = runs[["run_id", *RUN]].merge(frame, on="run_id")
     return found[["run_id", *RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
 
@@ -110,7 +130,12 @@ def _numbers(rows: pd.DataFrame, average: str) -> tuple[float, ...]:
     means = whole.div(rows["n"], axis=0).mean() if average == "macro" else whole.sum() / rows["n"].sum()
     mean = {name: float(means[column]) for name, column in _MEANS.items()}
     of = {"n": first.n, "value": first.value, "low": first.low, "high": first.high, **mean}
-    of |= {"mrr": mrr.value, "mrr_low": mrr.low, "mrr_high": mrr.high}
+    of |= {"mrr": mrr.value, "mrr_low": mrr.low, "mrr_high": mrr.high, "swapped_n": rows["swapped_n"].sum()}
+    # A relation alone has one mean for both averages, and its own spread.
+    ends = answer_interval(sums_of(rows, "hits"), average if len(rows) > 1 else "macro")
+    of |= dict(zip(_ANSWERS, ends, strict=True))
+    hits, others = rows["swapped_hits"], rows["swapped_n"].where(rows["swapped_n"] > 0)
+    of["swapped"] = (hits / others).mean() if average == "macro" else hits.sum() / others.sum(min_count=1)
     return tuple(of[name] for name in NUMBERS)  # type: ignore[misc]
 
 
@@ -134,7 +159,9 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 _ID = ("model", "head", "probe_set", "measure")
-_SHOWN = ("layer", "n", *_P_AT_1, "mrr", "mrr_chance", "mean_rank", "mean_rank_chance", *_ALONE)
+_SHOWN = ("layer", "n", *_P_AT_1, "chance", *_BLIND, *_ALONE, "mrr", "mrr_chance", *_K)
+#: Chance is the same for answers of every length, which right ones are not.
+_BY_LENGTH = tuple(name for name in _SHOWN if not name.endswith("chance"))
 _FACT = ("relation", "subject", "object", "layer", "rank", "tied", "candidates", "filtered", "best")
 _FACT_MORE = ("pieces", "log_likelihood", "alone_log_likelihood", "alone_rank", "pmi_rank", "fact_id", "prompt")
 
@@ -166,7 +193,7 @@ CANDIDATES = Reports(
             "pieces",
             "by the number of tokens of the right answer and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "pieces"),
-            shown=_shown("pieces", *_SHOWN),
+            shown=_shown("pieces", *_BY_LENGTH),
         ),
         Report(
             "candidates",

@@ -27,7 +27,11 @@ def whole_runs(runs: pd.DataFrame, by: Sequence[str], has: Sequence[frozenset[Ha
 
 
 Form = Literal["text", "csv", "latex", "json"]
+#: A table for a paper has hardly more rows.
+_MANY = 40
 NO_ROWS = "no rows: no stored results match"
+#: How the names of results and of the ends of their intervals end.
+_RESULTS = ("value", "low", "high")
 #: How a cell begins that a spreadsheet would take for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -60,8 +64,23 @@ def text_table(table: pd.DataFrame, empty: str = NO_ROWS) -> str:
 
 
 def latex_table(table: pd.DataFrame) -> str:
-    """A table for the package booktabs."""
-    return _cells(table).to_latex(index=False, escape=True, column_format="l" * len(table.columns))
+    """A table for the package booktabs, its numbers to the right."""
+    kinds = [pd.api.types.infer_dtype(table[name], skipna=True) for name in table]
+    spec = "".join("r" if kind.startswith(("integer", "floating", "mixed-integer-float")) else "l" for kind in kinds)
+    return _cells(table).to_latex(index=False, escape=True, column_format=spec)
+
+
+def with_caption(table: pd.DataFrame, form: Form = "text") -> str:
+    """Text or LaTeX, above it in a line what several rows share; results and intervals stay in their columns."""
+    same = [name for name in table if table[name].nunique(dropna=False) == 1 and not name.endswith(_RESULTS)]
+    same = same * (len(table) > 1 and len(same) < len(table.columns))
+    shared = _cells(table[same].head(1)).to_dict("records")
+    line = ", ".join(f"{name} {' '.join(cell.split()) or '-'}" for row in shared for name, cell in row.items())
+    rows = table.drop(columns=same)
+    if form == "text":
+        return f"{line}\n" * bool(same) + text_table(rows)
+    escaped = pd.DataFrame(columns=[line]).to_latex(index=False, escape=True).splitlines()[2].removesuffix(r" \\")
+    return f"% \\caption{{{escaped}}}\n" * bool(same) + latex_table(rows)
 
 
 def _cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -153,9 +172,9 @@ class Report:
     """A table of stored results in all its forms.
 
     ``keys`` are columns of JSON, which programs rely on, ``further`` adds the others; ``shown`` are columns of text and
-    LaTeX, ``latex`` those of LaTeX if others; without any, all. ``rows`` are those of JSON, if it leaves some out,
-    ``note`` is a line below the text, ``empty`` one instead of rows. ``needs`` names filters that need exactly one
-    value.
+    LaTeX, ``latex`` those of LaTeX if others; without any, all; what several rows share stands above them. ``rows`` are
+    those of JSON, if it leaves some out, ``note`` is a line below the text, ``empty`` one instead of rows. ``needs``
+    names filters that need exactly one value.
     """
 
     kind: str
@@ -184,8 +203,9 @@ class Report:
         if form == "csv":
             return as_csv(_worded(table[_columns(self.csv, table)]))
         if form == "latex":
-            return latex_table(_worded(table[_columns(self.latex or self.shown, table)]))
-        text = text_table(_worded(table[_columns(self.shown, table)]), self.empty)
+            return with_caption(_worded(table[_columns(self.latex or self.shown, table)]), form)
+        shown = _worded(table[_columns(self.shown, table)])
+        text = with_caption(shown) if len(shown) else text_table(shown, self.empty)
         return text + (self.note(table) if self.note else "")
 
 
@@ -233,14 +253,22 @@ class Reports:
         self.refuse(db, choice)
         return choice.report.table(db, choice)
 
-    def written(self, db: Database, choice: Choice, form: Form) -> tuple[str, int]:
-        """A report in that form, and its number of rows."""
+    def written(self, db: Database, choice: Choice, form: Form) -> tuple[str, pd.DataFrame]:
+        """A report in that form, and its frame."""
         table, report = self.table(db, choice), choice.report
         if form != "json" or report.name not in self.together:
-            return report.written(table, form), len(table)
+            return report.written(table, form), table
         several = {report.name: report for report in self.every if report.name in self.together}
         frames = {name: table if each is report else each.table(db, choice) for name, each in several.items()}
-        return as_json({name: objects(several[name].json_table(frames[name])) for name in self.together}), len(table)
+        return as_json({name: objects(several[name].json_table(frames[name])) for name in self.together}), table
+
+    def narrowing(self, table: pd.DataFrame) -> str:
+        """Of a long table the filters whose values differ in it: "--head (tied, full)"; empty if there are none."""
+        several = {option.name: table[option.name].unique() for option in self.filters if option.name in table}
+        words = [
+            f"{spelled(name)} ({', '.join(map(str, values))})" for name, values in several.items() if len(values) > 1
+        ]
+        return "; ".join(words) if len(table) > _MANY else ""
 
 
 def refuse_unknown_words(option: str, values: Iterable[object] | None, known: Iterable[object]) -> None:

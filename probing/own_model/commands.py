@@ -68,10 +68,21 @@ def own(request: OwnRequest) -> None:
     typer.echo(
         f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}"
     )
+    from probing.kernel.store.opening import open_database
+    from probing.own_model.report import result_of
+
     carry_out(run.id, typer.echo)
     wish = run.state.wish
-    words = shlex.join(("--model", wish.name or find_entry(wish.model).name, "--facts", wish.called))
-    typer.echo(f"done; read it on the page Your model, or write a report with: python -m probing own-report {words}")
+    name = wish.name or find_entry(wish.model).name
+    words = shlex.join(("--model", name, "--facts", wish.called))
+    with open_database(*result_folders()) as db:
+        try:
+            found = result_of(db, name, wish.called).line
+        except StoreError as error:
+            found = str(error)
+    typer.echo(
+        f"done: {found}; read it on the page Your model, or write a report with: python -m probing own-report {words}"
+    )
 
 
 def _prepared(request: OwnRequest) -> OwnRun:

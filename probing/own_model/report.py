@@ -44,6 +44,13 @@ _COLUMNS = (
     "fact_id",
 )
 _RANKS = ("base_ranks", "ranks")
+#: What is right of answers of the file without knowing the subject -> words.
+_BLIND = {
+    "chance": "by chance",
+    "alone": "by the answer alone",
+    "swapped": "by a blind guess (other subjects)",
+    "majority": "by the commonest answer",
+}
 FACT_ROWS = ("part", "prompt", "object", *_RANKS, "base_answer", "answer", "fate", "fact_id")
 
 
@@ -98,15 +105,13 @@ class OwnResult:
 
     @property
     def yardstick(self) -> str:
-        """What answers are ranked among, and what chance gives; nothing for all words."""
+        """What answers are ranked among, and what is right without knowing the subject; nothing for all words."""
         if self.measure == VOCABULARY:
             return ""
         last = self.layers[self.layers["model"] == self.model].iloc[-1]
-        numbers = (last["candidates"], last["chance"] * self.n, last["alone"] * self.n)
-        others, chance, alone = (f"{n:,.1f}".removesuffix(".0") for n in numbers)
-        return (
-            f"Among {others} answers (mean); of {self.n:,} facts {chance} right by chance, {alone} by the answer alone."
-        )
+        of = dict.fromkeys(_BLIND, self.n) | {"swapped": last["swapped_n"]}
+        right = [f"{_short(last[name] * of[name])} {words}" for name, words in _BLIND.items() if pd.notna(last[name])]
+        return f"Among {_short(last['candidates'])} answers (mean); of {self.n:,} facts right: {', '.join(right)}."
 
     @property
     def origin(self) -> str:
@@ -120,7 +125,7 @@ class OwnResult:
     @property
     def answer(self) -> list[str]:
         """The result in one or two sentences."""
-        last = wider(self.layers).iloc[-1].to_dict() if self.measure == VOCABULARY else self._places()
+        last = self._last
         sentences = self._compared(last) if self.base else [self._alone(last)]
         if self.doubt:
             sentences.insert(0, f"Warning: {self.doubt}")
@@ -130,6 +135,15 @@ class OwnResult:
                 " the model from the shares."
             )
         return sentences
+
+    @property
+    def line(self) -> str:
+        """The result in a line: "mine knows 20 % of 50 facts (rank ≤ 1, last layer), base 42 %: 12 lost, 1 gained"."""
+        shares = {self.model: self._last["value"], self.base: self._last.get("base_value", 0)}
+        own, base = (f"{share * self.n:,.0f}" if self.small else f"{100 * share:.0f} %" for share in shares.values())
+        lost, gained = ((self.changed["part"] == part).sum() for part in ("lost", "gained"))
+        beside = f", {self.base} {base}: {lost:,} lost, {gained:,} gained" if self.base else ""
+        return f"{self.model} knows {own} of {self.n:,} facts ({self.known}, last layer){beside}"
 
     @property
     def details(self) -> list[str]:
@@ -151,6 +165,11 @@ class OwnResult:
             known = "first, and ties with no other, among the answers that the file has for its relation"
         asked = f"{both} asked {self.n:,} facts of {self.probe_set}" + (f"; left out: {left}" if left else "")
         return f"{asked}. A fact counts as known at a layer if its answer is {known} there. {self.yardstick}".rstrip()
+
+    @property
+    def _last(self) -> dict:
+        """The shares of both models at the last layer."""
+        return wider(self.layers).iloc[-1].to_dict() if self.measure == VOCABULARY else self._places()
 
     def _places(self) -> dict:
         """The last layer, as ``layers`` has it of ranks among all words."""
@@ -220,6 +239,10 @@ class OwnResult:
             return []
         parts = ", ".join(f"{row.part} {row.n:,}" for row in self.back.itertuples() if row.n)
         return [f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}."]
+
+
+def _short(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")
 
 
 def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str = "") -> OwnResult:

@@ -42,6 +42,8 @@ def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers
     right = [trace for trace in grid.data if trace.type == "heatmap"][1:]
     assert sum(int((trace.z == 1).sum()) for trace in right) == int((answer.table["token"] == "paris").sum())
     assert grid.layout.font.color != answer.figure(dark=True).layout.font.color
+    small = answer.figure(dark=True, width="column")
+    assert small.layout.width == 3.25 * 96 and small.layout.paper_bgcolor == "#FFFFFF"
     assert "plotly" in shown and "36 rows" in shown and answer.table["token"].iloc[-1] in shown
     assert repr(answer).startswith(f"Answer({PROMPT!r}")
 

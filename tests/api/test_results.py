@@ -54,9 +54,9 @@ def test_every_declared_figure_is_drawn_and_the_list_of_reports_says_which(resul
         len(one.every) for one in REPORTS.values()
     )
     for kind, name in FIGURES:
-        light, dark = (
-            results.report(kind, name, **DRAWN.get((kind, name), {})).figure(dark=dark) for dark in (False, True)
-        )
+        report = results.report(kind, name, **DRAWN.get((kind, name), {}))
+        light, dark = (report.figure(dark=dark) for dark in (False, True))
+        assert report.figure(width="text").layout.width == 6.75 * 96, (kind, name)
         assert light.data or light.layout.annotations, (kind, name)
         assert light.layout.font.color != dark.layout.font.color, (kind, name)
     with pytest.raises(FigureError, match=r"no page draws a figure of edges models; .* are facts precision"):

@@ -3,10 +3,13 @@
 import csv
 import io
 import json
+import re
 import shutil
 from dataclasses import replace
 
+import pandas as pd
 import pytest
+from pandas.api.types import is_bool, is_number
 
 from probing.facts.forgotten import FATES
 from probing.kernel.errors import StoreError
@@ -73,9 +76,10 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
         *(f"{end}_answers" for end in above if end.endswith(("low", "high"))),
     ]
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
-    lines = run(*one).stdout.splitlines()
-    assert lines[0].split() == [*KEYS["precision"].split()[:9], "swapped"]
-    assert {len(line.split()) for line in lines} == {10} and max(map(len, lines)) < 120
+    caption, *lines = run(*one).stdout.splitlines()
+    assert caption == "head tied, seed 0, k 1, average macro"
+    assert lines[0].split() == ["model", "probe_set", "layer", "n", "value", "low", "high", "swapped"]
+    assert {len(line.split()) for line in lines} == {8} and max(map(len, lines)) < 120
     assert any(line.endswith(" -") for line in lines)
 
 
@@ -91,6 +95,16 @@ def test_json_holds_the_planted_transitions(folders, run):
     )
     assert [row[name] for name in ("kept", "gained", "lost", "never")] == [7, 3, 17, 19]
     assert [row[name] for name in FATES] == [4, 3, 5, 3, 2]
+
+
+def test_a_long_table_for_a_paper_names_the_filters_that_narrow_it(folders, run):
+    whole = run("report", "precision", "--latex").stderr
+    assert (
+        whole.startswith("note: ") and f"--model ({BASE.model}, {MODEL.model})" in whole and "--k (1, 10, 100)" in whole
+    )
+    assert "--head" not in whole and "--probe-set (questions, trex)" in whole
+    one = ("report", "precision", "--model", MODEL.model, "--k", "1", "--average", "micro")
+    assert not run(*one, "--latex").stderr and not run("report", "precision").stderr
 
 
 def lost_by_hand() -> set[tuple]:
@@ -134,19 +148,10 @@ def test_the_listed_facts_are_as_many_as_the_page_counts_in_every_form(folders, 
         run("report", "facts", "--model", MODEL.model, "--lost", *form).stdout.splitlines()
         for form in ((), ("--latex",))
     )
-    assert len(text) == 1 + 17 and len(latex) == 17 + 6
-    assert text[0].split() == [
-        "part",
-        "relation",
-        "subject",
-        "object",
-        "base_rank",
-        "rank",
-        "base_answer",
-        "answer",
-        "fate",
-    ]
-    assert run(*words).stdout.splitlines()[0].split()[0] == "k", "rows of several k state theirs"
+    assert len(text) == 2 + 17 and len(latex) == 1 + 17 + 6
+    assert "part lost" in text[0] and "object paris" in text[0]
+    assert text[1].split() == ["relation", "subject", "rank", "fate"]
+    assert run(*words).stdout.splitlines()[1].split()[0] == "k", "rows of several k state theirs"
 
 
 def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(growing, run):
@@ -210,11 +215,21 @@ def test_a_report_has_the_same_rows_in_every_form(tables, report):
                     assert float(other[name]) == one[name]
     lines, latex = report.written(table, "text").splitlines(), report.written(table, "latex").splitlines()
     note = len(report.note(table).splitlines()) if report.note else 0
-    assert len(lines) == 1 + len(table) + note
-    assert latex[0].startswith(r"\begin{tabular}{l") and latex[-1] == r"\end{tabular}" and len(latex) == len(table) + 6
+    shared = latex.pop(0).removeprefix(r"% \caption{").removesuffix("}") if latex[0].startswith("%") else ""
+    assert len(lines) - bool(report.latex) <= 1 + len(table) + note + bool(shared) <= len(lines) + bool(report.latex)
+    assert latex[-1] == r"\end{tabular}" and len(latex) == len(table) + 6
+    kinds = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", latex[0])[1]
     columns = latex[2].removesuffix(r" \\").replace(r"\_", "_").split(" & ")
-    assert set(lines[0].split()) <= set(columns) and latex[0].count("l") - "begin{tabular}".count("l") == len(columns)
-    assert all(line.count(" & ") == len(columns) - 1 for line in latex[4:-2])
+    assert len(kinds) == len(columns) and all(line.count(" & ") == len(columns) - 1 for line in latex[4:-2])
+    # Whatever is printed of a result has its interval beside it.
+    assert not {"low", "high"} & set(table.columns) - set(columns)
+    for name, kind in zip(columns, kinds, strict=True):
+        cells = [one for one in table[name] if isinstance(one, tuple) or pd.notna(one)]
+        assert not cells or (kind == "r") == all(is_number(one) and not is_bool(one) for one in cells), name
+        same = len(table) > 1 and table[name].map(str).nunique() == 1
+        assert not same or name.endswith(("value", "low", "high"))
+    for name in (one.split()[0].replace(r"\_", "_") for one in shared.split(", ") if one):
+        assert table[name].map(str).nunique() == 1
 
 
 @pytest.fixture(scope="module")

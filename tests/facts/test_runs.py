@@ -17,7 +17,7 @@ from probing.facts.store import fact_runs
 from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import canonical_json, fingerprint_of
-from probing.kernel.report import NO_ROWS, latex_table, text_table, whole_runs
+from probing.kernel.report import NO_ROWS, latex_table, text_table, whole_runs, with_caption
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.kinds import FACTS, KINDS
@@ -433,7 +433,7 @@ def test_long_cells_and_many_rows_are_written_whole():
 def test_a_latex_table_is_for_booktabs_and_its_text_is_escaped():
     awkward = pd.DataFrame({"a_b": ["& % $ # _ { } ~ ^ \\"], "p": [0.5]})
     assert latex_table(awkward).splitlines() == [
-        r"\begin{tabular}{ll}",
+        r"\begin{tabular}{lr}",
         r"\toprule",
         r"a\_b & p \\",
         r"\midrule",
@@ -441,6 +441,18 @@ def test_a_latex_table_is_for_booktabs_and_its_text_is_escaped():
         r"\bottomrule",
         r"\end{tabular}",
     ]
+
+
+def test_what_all_rows_share_stands_above_them_and_results_stay_beside_their_intervals():
+    rows = pd.DataFrame(
+        {"head": ["a_b\n& c"] * 2, "layer": [1, 10], "value": [0.5] * 2, "low": [0.4] * 2, "wide": None}
+    )
+    caption, *text = with_caption(rows).splitlines()
+    assert caption == "head a_b & c, wide -" and text[0].split() == ["layer", "value", "low"] and len(text) == 3
+    caption, first, *_ = with_caption(rows, "latex").splitlines()
+    assert caption == r"% \caption{head a\_b \& c, wide -}" and first == r"\begin{tabular}{rrr}"
+    for alone in (rows.head(1), rows[["head", "wide"]]):
+        assert with_caption(alone) == text_table(alone) and with_caption(alone, "latex") == latex_table(alone)
 
 
 def test_a_table_without_rows_has_its_columns():

@@ -124,6 +124,22 @@ def test_the_curve_the_table_of_models_and_the_report_are_of_the_same_measure(ow
     assert "got --k 10 with --measure" in run(*report, "--measure", "independent", "--k", 10, code=2).output
 
 
+def test_the_command_ends_with_the_result_in_one_line(own, run, tmp_path):
+    base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
+    own(FACTS, "--model", mine, "--base", base)
+    (done,) = background.own_runs()
+    last = run("own", "--resume", done.id).output.splitlines()[-1]
+    # The base has the city first, the model "paris".
+    assert last.startswith("done: mine knows 1 of 4 facts (alone in the first place among answers of the file, last")
+    assert ", base 1: 1 lost, 1 gained; read it on the page" in last and "own-report --model mine" in last
+    with open_database(*result_folders()) as db:
+        words = result_of(db, "mine", "mine", measure="vocabulary").line
+        found = result_of(db, "mine", "mine")
+    assert words == "mine knows 1 of 3 facts (rank ≤ 1, last layer), base 0: 0 lost, 1 gained"
+    # The model says "paris" whatever is asked, so one fact is right of any other subject, too.
+    assert "1 by a blind guess" in found.yardstick and "by the commonest answer" in found.yardstick
+
+
 def test_without_a_second_answer_nothing_is_ranked_and_the_run_ends_with_the_words(own, run, tmp_path):
     page = own(FACTS[3:], "--model", planted(tmp_path / "mine", {2}))
     (done,) = background.own_runs()

@@ -250,10 +250,12 @@ def test_answers_of_several_words_have_the_numbers_of_the_report(look, family, t
     monkeypatch.setattr(intervals, "MIN_FACTS", 1)
     app = look("layers", average="micro", models="nesia-mini", **query)
     chart, called = drawn(app, "candidates"), {"nesia-mini": "nesia-mini", COLA.name: "planted · CoLA ?"}
-    assert set(lines(chart)) == set(called.values()) and {"chance", "answer alone"} <= set(named_ends(chart))
+    assert set(lines(chart)) == set(called.values()) and {"chance", "blind guess", "commonest answer"} <= set(
+        named_ends(chart)
+    )
     for model, name in called.items():
         of_model, every = layers[layers["model"] == model], {one["name"]: one for one in chart["data"]}
-        for line, column in ((name, "value"), (f"{name}: answer alone", "alone")):
+        for line, column in ((name, "value"), (f"{name}: blind guess", "swapped")):
             assert numbers(every[line]["y"]) == pytest.approx(100 * of_model[column])
     shown = pieces[pieces["layer"].isin([layers.loc[layers["value"].idxmax(), "layer"], pieces["layer"].max()])]
     pd.testing.assert_frame_equal(table_of(app, "pieces")[[*NUMBERS]], shown[[*NUMBERS]].reset_index(drop=True))

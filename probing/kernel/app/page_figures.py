@@ -9,6 +9,7 @@ import streamlit as st
 from probing.kernel.app.figure_cache import LazyFigure, for_paper
 from probing.kernel.app.selection import ADDRESSES
 from probing.kernel.errors import FigureError
+from probing.kernel.figures.theme import for_notebook
 from probing.kernel.registry import REPOSITORY
 
 #: The figures of a run by name, in the state of the sessions that are asked for them.
@@ -22,8 +23,8 @@ def collect(name: str, drawn: go.Figure | LazyFigure) -> None:
         st.session_state[_COLLECTED][name] = drawn
 
 
-def page_figure(link: str, name: str) -> go.Figure:
-    """Draws a figure of a page as the page's part "For a paper" has it: light, without a stamp.
+def page_figure(link: str, name: str, width: str = "") -> go.Figure:
+    """Draws a figure of a page as the page's part *Save* has it: light, without a stamp.
 
     The page is run with the options of the link on the results that the app reads. Files that were uploaded on a page
     are in no link.
@@ -31,6 +32,7 @@ def page_figure(link: str, name: str) -> go.Figure:
     Args:
         link: of the page, with or without the address of a server, such as ``Layers?k=10``.
         name: of the figure, as the page's Python call has it.
+        width: ``column`` (3.25 in) or ``text`` (6.75 in), in which *Save* shows it; without, it is as wide as a page.
 
     Raises:
         FigureError: if there is no such page, it cannot be drawn, or it draws no figure of this name.
@@ -49,7 +51,8 @@ def page_figure(link: str, name: str) -> go.Figure:
         raise FigureError(
             f"got the figure {name}; expected one of {', '.join(drawn) or 'none: the page draws no figure'}"
         )
-    return for_paper(drawn[name])
+    figure = for_paper(drawn[name])
+    return for_notebook(figure, width=width) if width else figure
 
 
 def _figures(page: str, options: dict[str, list[str]]) -> dict[str, go.Figure | LazyFigure]:

@@ -21,6 +21,8 @@ from probing.kernel.figures.axis import ZERO
 Columns = Literal[1, 2]
 #: Columns -> width in inches, as in the style files of ACL and NeurIPS.
 WIDTHS: dict[Columns, float] = {1: 3.25, 2: 6.75}
+#: Width in words -> columns.
+NAMES: dict[str, Columns] = {"column": 1, "text": 2}
 #: Size of all text at the final width, in points.
 POINTS = 8
 #: Pixels per inch of CSS, Plotly and SVG.

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from probing.finetuning.objectives import task_of
+from probing.kernel.errors import FigureError, OptionError
 from probing.kernel.models.names import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS, KnownModel
 
 #: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
@@ -318,6 +319,25 @@ def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
     for axes in (figure.update_xaxes, figure.update_yaxes):
         axes(tickfont_color=colour, title_font_color=colour)
     return figure
+
+
+def for_notebook(figure: go.Figure, dark: bool = False, width: str = "") -> go.Figure:
+    """The figure on white or dark paper, in place, or with a width of ``paper.NAMES`` a copy as *Save* has it.
+
+    Raises:
+        OptionError: for another width.
+        FigureError: if Pillow, which measures texts for a width, is not installed.
+    """
+    if not width:
+        return ink(figure, dark=dark)
+    try:
+        from probing.kernel.figures.paper import NAMES, WIDTHS, sized
+    except ImportError as error:
+        raise FigureError(f"width={width!r} needs {error.name}; install it with: pip install pillow") from error
+    if width not in NAMES:
+        known = " or ".join(f"{name!r} ({WIDTHS[columns]} in)" for name, columns in NAMES.items())
+        raise OptionError(f"got width={width!r}; expected {known}, or leave it out")
+    return sized(figure, NAMES[width])
 
 
 def clickable_last(figure: go.Figure) -> go.Figure:
