@@ -112,6 +112,12 @@ class LiveModel:
         most = min(MAX_PIECES, self.encoder.max_pieces - len(row) + 1)
         if 1 < len(ids) <= most:
             return word, ids, ""
+        if not ids and (before[-1:].isalnum() or after[:1].isalnum()):
+            raise UnknownWord(
+                f"{word!r} merges with the letters beside the gap in the tokens of {self.encoder.name}; write blanks"
+                f" between them, as in 'D L I {MASK} S', or choose another word",
+                "no tokens apart from the letters beside the gap",
+            )
         cut = f"{len(ids)} tokens" if ids else f"no tokens of its own (alone: {tokenizer.tokenize(word)})"
         raise UnknownWord(
             f"{word!r} has {cut} of {self.encoder.name}; this gap has room for one to {most}, so choose another word",

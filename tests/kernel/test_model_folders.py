@@ -15,6 +15,7 @@ from probing.finetuning.objectives import TASKS
 from probing.finetuning.success import training_of
 from probing.kernel.app.live_models import Choice, base_of
 from probing.kernel.errors import ModelError
+from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import (
     FINETUNING,
@@ -418,6 +419,18 @@ def test_a_folder_may_have_no_longest_input(longest, bert_copy):
     (bert_copy / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": longest}))
     check_model_folder(bert_copy)
     assert load_encoder(bert_copy, device="cpu").max_pieces == (3 if longest == 3 else 48)
+
+
+def test_a_folder_that_is_named_without_a_slash_is_a_folder_whatever_fails_in_it(bert_copy, monkeypatch):
+    monkeypatch.chdir(bert_copy.parent)
+
+    def fails(*_given, **_more):
+        raise OSError("a library is missing")
+
+    monkeypatch.setattr("probing.kernel.models.load.AutoModelForMaskedLM.from_pretrained", fails)
+    with pytest.raises(ModelError, match=r"cannot load .*: a library is missing") as raised:
+        open_encoder(bert_copy.name)
+    assert "registry (" not in str(raised.value)
 
 
 def test_a_usual_folder_is_no_case(tmp_path):
