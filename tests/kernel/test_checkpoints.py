@@ -16,6 +16,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, Electr
 
 from probing.facts.candidates import cut_in
 from probing.finetuning.examples import mask_tokens
+from probing.kernel.app.live_models import Choice, bases
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead, PromptError
 from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
@@ -141,6 +142,7 @@ def test_a_discriminator_that_holds_its_generators_head_is_refused_as_a_model_an
     tuned(tmp_path / "tuned", folder_of("deberta-v2"), "SequenceClassification")
     words = "is DeBERTa-v3's discriminator, .*pytorch_model.generator.bin.*microsoft/deberta-base"
     assert re.match(words, check_model_folder(folder).why_no_head)
+    assert bases({"v3": Choice("v3", str(folder), "local")}, Choice("mine", str(tmp_path / "tuned"), "local")) == []
     with pytest.raises(NoOwnHead, match=words):
         load_encoder(folder, device="cpu")
     with pytest.raises(HeadError, match=f"the base .*{words}"):

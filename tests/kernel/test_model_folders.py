@@ -170,6 +170,7 @@ CONFIG = {
     "vocab_size": 3,
 }
 NAMES = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
+ENDS = ("weight", "bias")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 
 
@@ -395,6 +396,18 @@ WAYS = {
         lambda folder: model(folder, model_type=None, auto_map={"AutoModel": "own.Model"}),
         "is a new kind of model with its own code .own.Model.*not run here",
     ),
+    **{
+        f"{len(numbers)} layers of two": (
+            lambda folder, numbers=numbers: weights(
+                folder, *NAMES, *(f"bert.encoder.layer.{n}.output.dense.{end}" for n in numbers for end in ENDS)
+            ),
+            f"{words}.*number of layers",
+        )
+        for numbers, words in (
+            ((1,), r"lacks 2 weights of its body, such as bert\.encoder\.layer\.0\.output\.dense\.bias"),
+            ((0, 1, 2), r"has 2 weights of its body that its config\.json does not define, such as bert\..*\.2\."),
+        )
+    },
     "an undeclared mask": (
         file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         r'put "mask_token": "\[MASK\]" into',

@@ -131,16 +131,21 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 def lacks_head(choice: Choice) -> bool:
     """Whether a model has no masked-LM head and no recorded base, as with models fine-tuned elsewhere."""
+    return _why_no_head(choice) == NO_HEAD
+
+
+def _why_no_head(choice: Choice) -> str:
+    """Why a model that names no base has no head; empty if it has one, or cannot be used at all."""
     if described(choice) or base_of(choice):
-        return False
+        return ""
     files = ModelFiles(Path(choice.location))
-    return not why_unusable(files.kind, 1, False) and files.why_no_head == NO_HEAD
+    return "" if why_unusable(files.kind, 1, False) else files.why_no_head
 
 
 def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:
     """Names of the models on this machine whose head can read another model: those that have a head and no base."""
     others = [choice for name, choice in offered.items() if name != chosen.name]
-    return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
+    return [choice.name for choice in others if choice.here and not base_of(choice) and not _why_no_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:

@@ -21,8 +21,10 @@ from transformers import (
 
 from probing.kernel.errors import HeadError, ModelError, ProbingError
 from probing.kernel.models.checkpoint import (
+    OTHER_BODY,
     SHORTEST,
     SLOW,
+    UNDEFINED,
     Shape,
     added_tokens,
     unlike,
@@ -188,14 +190,9 @@ def check_body(
     spare = [name for name, parts in known if parts[0] in inside and parts[-1] in _PARAMETERS]
     if lacking or spare:
         got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
-        got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
         code = f"its own code (auto_map in config.json: {own_code}) is not run here, so it cannot be used"
-        way = (
-            code
-            if own_code
-            else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
-        )
-        raise ModelError(f"{source} {got}; {way}")
+        got = got or UNDEFINED.format(len(spare), spare[0])
+        raise ModelError(f"{source} {got}; {code if own_code else OTHER_BODY}")
 
 
 def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:

@@ -296,6 +296,10 @@ MAX_LAYERS = 255
 _OTHER_WEIGHTS = re.compile(
     r"global_step.*|zero_to_fp32\.py|onnx|saved_model\.pb|openvino.*|.*\.(h5|msgpack|onnx|ckpt.*|pth?|bin|safetensors|ot|gguf|mlmodel)"
 )
+#: Names of weights of a layer: what is before and after its number.
+_LAYER = re.compile(r"((?:(?:[\w-]+\.)?(?:encoder|transformer)\.layers?|(?:model\.)?layers)\.)(\d+)(\..+)")
+UNDEFINED = "has {} weights of its body that its config.json does not define, such as {}"
+OTHER_BODY = "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
 _EMBEDDINGS = re.compile(
     rf"((?:.+?\.)??)(?:(?:{'|'.join(name.replace('-', '_') for name in ARCHITECTURES)})\.)?"
     r"embeddings\.(?:word|tok)_embeddings\.weight"
@@ -384,7 +388,22 @@ def _cases(files: ModelFiles) -> Iterator[str]:
             f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with"
             " what is around it; save the model inside it with save_pretrained, or take the prefix off the names"
         )
+    if files.kind in ARCHITECTURES and not files.own_code and (why := _layers(files.weight_names, int(layers))):
+        yield why
     yield from _tokenizers(files)
+
+
+def _layers(names: Collection[str], depth: int) -> str:
+    """What is said of weights of a body that lacks layers, or has more of them; ALBERT has none by number."""
+    of_layer = {name: match for name in sorted(names) if (match := _LAYER.match(name))}
+    found = {int(match[2]) for match in of_layer.values()}
+    if not found or found == {*range(depth)}:
+        return ""
+    spare = [name for name, match in of_layer.items() if int(match[2]) >= depth]
+    first = [match for match in of_layer.values() if int(match[2]) == min(found)]
+    lacking = [f"{match[1]}{n}{match[3]}" for n in range(depth) if n not in found for match in first]
+    got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
+    return f"{got or UNDEFINED.format(len(spare), spare[0])}; {OTHER_BODY}"
 
 
 def _languages(config: Mapping[str, Any]) -> Sequence[str]:
