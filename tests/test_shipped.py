@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
@@ -121,6 +123,21 @@ def test_a_fine_tuned_model_comes_from_the_shipped_base_by_the_recipe_of_the_pla
     assert recipe["freeze_embeddings"] and record["difference_bits"] == 4 and record["steps"] <= tuned.steps
     assert recipe["learning_rate"] == length.rate if tuned.like else recipe["learning_rate"] in RATES
     assert FAMILY[tuned.name] == (BASE, record["objective"])
+
+
+def test_a_shipped_base_is_loaded_in_float32_and_learns_a_step_of_adamw_without_a_number_that_is_not_finite(tmp_path):
+    model = AutoModelForMaskedLM.from_pretrained(MODEL)
+    rows = AutoTokenizer.from_pretrained(MODEL)(["The capital of France is Paris."], return_tensors="pt")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    for _ in range(2):
+        loss = model(**rows, labels=rows["input_ids"]).loss
+        loss.backward()
+        optimizer.step()
+    assert loss.isfinite() and all(weight.dtype == torch.float32 for weight in model.parameters())
+    assert all(weight.isfinite().all() for weight in model.parameters())
+    model.save_pretrained(tmp_path)
+    for folder in (tmp_path, *sorted(MODEL.parent.glob("nesia-mini*"))):
+        assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["dtype"] == "float32", folder.name
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pandas as pd
 
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.report import KNOWLEDGE
-from probing.kernel.models.checkpoint import REFUSED, why_unusable
+from probing.kernel.models.checkpoint import IN_PYTHON, REFUSED, why_unusable
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import HEADS
@@ -88,6 +88,10 @@ def with_tables(text: str, db: Database) -> str:
 def architectures() -> str:
     """What is found of every masked language model of transformers: of a tiny one, or of its configuration."""
     rows = {kind: f"none: it {why_unusable(kind, 3, False)} | | |" for kind in REFUSED}
+    own = {
+        kind: f"none with its own tokenizer, `{name}`, which is in Python only | | |"
+        for kind, name in IN_PYTHON.items()
+    }
     with TemporaryDirectory() as folder:
         for kind in tiny_models.KINDS | tiny_models.WHOLE:
             encoder = load_encoder(tiny_models.save(kind, Path(folder, kind)), device="cpu")
@@ -95,7 +99,7 @@ def architectures() -> str:
             norm = f"`{encoder.on_top}`" if encoder.on_top else ""
             rows[kind] = f"{heads} | {norm} | {'of equal length' if encoder.reads_padding else 'any'} |"
     lines = ["| `model_type` | heads | norm on top | texts of a batch |", "|---|---|---|---|"]
-    return "\n".join([*lines, *(f"| {kind} | {row}" for kind, row in sorted(rows.items()))])
+    return "\n".join([*lines, *(f"| {kind} | {row}" for kind, row in sorted((rows | own).items()))])
 
 
 def replaced(text: str, *tables: str) -> str:

@@ -99,8 +99,8 @@ _CHECKS: dict[Any, Callable[[str, Any], Any]] = {str: text, int: whole_number, b
 _LISTS = {str: "text, a list of texts, or None", int: "a whole number, a list of whole numbers, or None"}
 
 
-def several(name: str, given: Any, of: type = str) -> tuple[Any, ...]:
-    """All given texts, or all whole numbers: one, or each of a list once; none for None.
+def several(name: str, given: Any, of: type = str, *, none: bool = False) -> tuple[Any, ...]:
+    """All given texts, or all whole numbers: one, or each of a list once; none for None, or (``none``) an empty list.
 
     >>> several("tasks", "pos"), several("tasks", ["pos", "srl"]), several("tasks", None)
     (('pos',), ('pos', 'srl'), ())
@@ -112,7 +112,7 @@ def several(name: str, given: Any, of: type = str) -> tuple[Any, ...]:
     if given is None:
         return ()
     values = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
-    if not values:
+    if not values and not none:
         raise OptionError(f"got an empty list for {name}; give at least one value, or leave {name} out")
     try:
         return tuple(dict.fromkeys(_CHECKS[of](name, one) for one in values))

@@ -112,7 +112,9 @@ class Model:
         number = None if mask is None else whole_number("mask", mask)
         filled = None if pieces is None else whole_number("pieces", pieces)
         try:
-            return Answer(self.live.ask(sentence, whole_number("top", top), several("watch", watch), number, filled))
+            return Answer(
+                self.live.ask(sentence, whole_number("top", top), several("watch", watch, none=True), number, filled)
+            )
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 

@@ -1,8 +1,9 @@
 """Probed facts: the stored predictions of every layer as a table, as curves, and compared between two models."""
 
 import logging
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 
 from probing.api.answers import Shown
 from probing.api.arguments import checked, in_a_notebook, text
-from probing.facts.fact import PROBE_SETS, shipped_relations
+from probing.facts.fact import PROBE_SETS, FactSet, shipped_relations
 from probing.facts.figures import layer_curve
 from probing.facts.forgotten import FATES, PARTS
 from probing.facts.probe import ProbedSet, probe_sets
@@ -24,8 +25,8 @@ from probing.facts.store import answers_of_runs
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import OptionError
 from probing.kernel.figures import theme
-from probing.kernel.models.names import known_model
-from probing.kernel.registry import read_registry
+from probing.kernel.models.names import LOGIT_LENS, known_model
+from probing.kernel.registry import ModelEntry, read_registry
 from probing.kernel.report import refuse_unknown_words, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
@@ -35,6 +36,7 @@ from probing.terms import METRICS, RANKS
 if TYPE_CHECKING:
     from probing.api.model import Model
     from probing.kernel.figures.theme import go
+    from probing.kernel.models.load import Encoder
 
 _log = logging.getLogger(__name__)
 #: The probe set of facts that are given as a table.
@@ -61,9 +63,16 @@ class Probed(Shown):
     [3]
     """
 
-    def __init__(self, model: str, head: str, folder: Path, sets: Sequence[ProbedSet]):
+    def __init__(
+        self,
+        model: str,
+        head: str,
+        folder: Path,
+        sets: Sequence[ProbedSet],
+        again: "Callable[[], Probed] | None" = None,
+    ):
         self.model, self.head, self.folder = model, head, folder
-        self._sets = tuple(sets)
+        self._sets, self._again = tuple(sets), again
 
     @property
     def run_ids(self) -> list[str]:
@@ -81,6 +90,14 @@ class Probed(Shown):
             in [0, 1]), ``top_token`` and ``top_probability``. Layer 0 is the embeddings.
         """
         return answers_of_runs(self._database, self.run_ids)
+
+    @cached_property
+    def _by_logit_lens(self) -> "Probed":
+        """The same facts asked by the logit lens."""
+        assert self._again
+        words = "%s was probed with %s heads; it is asked again by the logit lens, as the other model was"
+        _log.warning(words, self.model, self.head)
+        return self._again()
 
     @property
     def left_out(self) -> pd.DataFrame:
@@ -147,8 +164,9 @@ class Probed(Shown):
         """What this model kept, gained and lost of what another one knew, fact by fact, as on the page Compare models.
 
         Args:
-            base: the same facts, probed in the model that this one was fine-tuned from, or in any other, with the same
-                kind of heads.
+            base: the same facts, probed in the model that this one was fine-tuned from, or in any other. If one of
+                the two was read by the logit lens and the other with trained heads, a warning says so, and the other is
+                asked again by the logit lens, which reads every model; of one in memory that is an error.
             k: the rank up to which a fact counts as known: 1, 10 or 100.
 
         Returns:
@@ -156,8 +174,8 @@ class Probed(Shown):
             ``kept``, ``gained`` and ``never``.
 
         Raises:
-            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of heads or no probe set in
-                common, or for another k.
+            OptionError: if ``base`` is not a ``Probed``, the two have different kinds of trained heads or no probe set
+                in common, or for another k.
 
         >>> import probing
         >>> capitals = {"France": "Paris", "Germany": "Berlin", "Italy": "Rome"}
@@ -175,6 +193,10 @@ class Probed(Shown):
             raise OptionError(
                 f"got {type(base).__name__} to compare with; expected what probe returns of another model"
             )
+        trained = self if base.head == LOGIT_LENS else base
+        if base.head != self.head and LOGIT_LENS in (base.head, self.head) and trained._again:
+            both = (trained._by_logit_lens, base) if trained is self else (self, trained._by_logit_lens)
+            return both[0].compare(both[1], k)
         if base.head != self.head:
             raise OptionError(
                 f"{self.model} was probed with {self.head} heads, {base.model} with {base.head}; probe both with the"
@@ -332,13 +354,25 @@ def probe_facts(
     progress: bool = True,
 ) -> Probed:
     """The predictions of ``Model.probe``, which documents arguments and errors."""
-    request, done = _asked(model, facts, called, templates, out=out, progress=progress)
-    return Probed(model.name, model.head, request.target, done)
+    request, sets, done = _asked(model, facts, called, templates, out=out, progress=progress)
+    # Opened again by its files, so that what was probed does not keep the model in memory.
+    opens = model.encoder.opens
+    again = opens and partial(_asked_again, opens, model.name, model.entry, request, sets)
+    return Probed(model.name, model.head, request.target, done, again)
+
+
+def _asked_again(
+    opens: "Callable[[], Encoder]", name: str, entry: ModelEntry, request: ProbeRequest, sets: list[FactSet]
+) -> Probed:
+    """The same facts, asked by the logit lens."""
+    with in_a_notebook():
+        encoder, request = replace(opens(), name=name), replace(request, head=LOGIT_LENS)
+        return Probed(name, LOGIT_LENS, request.target, probe_sets(request, sets, encoder, entry, _log.info))
 
 
 def rank_facts(model: "Model", facts: Any, called: str | None, templates: str | None, **options: Any) -> pd.DataFrame:
     """The ranks of ``Model.rank_facts``, which documents arguments and errors; ``options`` are of ``ProbeRequest``."""
-    request, done = _asked(model, facts, called, templates, **options)
+    request, _, done = _asked(model, facts, called, templates, **options)
     for one in (probed.facts for probed in done if probed.facts.left_out):
         said = f"{len(one.facts):,} facts are ranked; left out: {one.left_out_in_words}"
         _log.warning("%s: %s", one.probe_set, said)
@@ -350,8 +384,8 @@ def rank_facts(model: "Model", facts: Any, called: str | None, templates: str | 
 
 def _asked(
     model: "Model", facts: Any, called: str | None, templates: str | None, **options: Any
-) -> tuple[ProbeRequest, list[ProbedSet]]:
-    """The facts as they were asked, with the request; ``options`` are further ones of it."""
+) -> tuple[ProbeRequest, list[FactSet], list[ProbedSet]]:
+    """The request, of which ``options`` are further ones, the facts, and the facts as they were asked."""
     if isinstance(facts, str | Path):
         text("facts", str(facts))
         named, sets = str(facts), read_facts(facts, shipped_relations(), templates, own_name=called)
@@ -363,7 +397,7 @@ def _asked(
         if one.said:
             _log.warning("%s: %s", one.probe_set, one.said)
     request = ProbeRequest(model.source or "", named, model.head, templates=templates, base=model.base, **options)
-    return request, probe_sets(request, sets, model.encoder, model.entry, _log.info)
+    return request, sets, probe_sets(request, sets, model.encoder, model.entry, _log.info)
 
 
 def _refuse_others(k: int, average: str) -> None:

@@ -25,9 +25,9 @@ from probing.kernel.app.filters import Reading
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
 from probing.kernel.app.selection import open_later
-from probing.kernel.app.texts import State, files_state, filled, joined
+from probing.kernel.app.texts import filled, joined
 from probing.kernel.errors import ProbingError
-from probing.kernel.files import cache_folder
+from probing.kernel.files import State, cache_folder, files_state
 from probing.sentences.examples import FIRST, POOLINGS
 from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.figures_changes import change_map, fate_bars

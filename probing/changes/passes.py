@@ -20,6 +20,7 @@ from probing.changes.attention import (
 )
 from probing.changes.minimal_pairs import Gap, MinimalPair
 from probing.kernel.errors import ModelError, PromptError
+from probing.kernel.models.check import tokens_of
 from probing.kernel.models.layer_swap import sharing_copy
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states, fill_gaps, own_mask, states_at
@@ -114,7 +115,7 @@ def batches_of_equal_length(lengths: Sequence[int]) -> Iterator[list[int]]:
 def _kinds_by_id(encoder: Encoder) -> tuple[np.ndarray, np.ndarray]:
     """(tokens,) bool each: separators, and punctuation, which has neither letter nor digit nor space."""
     tokenizer = encoder.tokenizer
-    tokens = [str(token) for token in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
+    tokens = tokens_of(tokenizer)
     special = set(tokenizer.all_special_ids)
     separator = np.array([number == tokenizer.sep_token_id for number in range(len(tokens))])
     texts = [token.text.removeprefix("##") for token in token_texts(tokenizer, tokens)]

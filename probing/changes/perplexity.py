@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.kernel.errors import TextError
 from probing.kernel.models.arrays import mask_pieces
+from probing.kernel.models.check import token_ids
 from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder
@@ -88,7 +89,7 @@ def masked_blocks(
     labels[:, :1], labels[:, 1 + inside :] = ends[:1], ends[1:]
     labels[:, 1 : 1 + inside] = text[: there * inside].reshape(there, inside)[numbers]
     special = np.array(sorted(set(tokenizer.all_special_ids)))
-    ordinary = np.setdiff1d(np.arange(len(tokenizer)), special)
+    ordinary = np.setdiff1d(token_ids(tokenizer), special)
     ids, at = labels.copy(), np.zeros(labels.shape, bool)
     for row, number in enumerate(numbers):
         # Every block takes the same number of draws, so the masks of one block do not depend on the text of another.

@@ -19,9 +19,9 @@ from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import Markdown, State, code, files_state, filled, mark_key
+from probing.kernel.app.texts import Markdown, code, filled, mark_key
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.files import cache_folder
+from probing.kernel.files import State, cache_folder, files_state
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
 _OPTIONS = {

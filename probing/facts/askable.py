@@ -19,6 +19,7 @@ from probing.facts.fact import (
     FactSet,
     restrict,
 )
+from probing.kernel.files import State, files_state
 from probing.kernel.models.hub import Located, open_snapshot
 from probing.kernel.models.load import Encoder, load_tokenizer
 from probing.kernel.models.names import base_entry, find_entry
@@ -110,7 +111,7 @@ def of_one_piece(facts: Sequence[Fact], model: str, base: str = "") -> tuple[Fac
     located = _located(entry.location, entry.hub_id, entry.revision)
     if not located.has_tokenizer and lender:
         located = _located(lender.location, lender.hub_id, lender.revision)
-    tokenizer = _tokenizer(located, located.folder.stat().st_mtime_ns)
+    tokenizer = _tokenizer(located, files_state([located.folder], "*"))
     filled = filled_by(tokenizer, [fact.prompt for fact in facts], [[fact.object] for fact in facts])
     return tuple(fact for fact, prompt in zip(facts, filled, strict=True) if len(prompt.own_pieces(0)) < 2)
 
@@ -121,5 +122,5 @@ def _located(location: str, hub_id: str, revision: str) -> Located:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(located: Located, changed: int) -> PreTrainedTokenizerBase:
+def _tokenizer(located: Located, state: State) -> PreTrainedTokenizerBase:
     return load_tokenizer(located)

@@ -54,7 +54,7 @@ class Cut:
 
     texts: tuple[str, ...]
     pieces: tuple[tuple[int, ...], ...]  #: token ids of each; none of one that is left out
-    words: tuple[tuple[int, ...], ...]  #: number of the tokenizer's word that each token is of
+    words: tuple[tuple[int, ...], ...]  #: place of the first token of the word that each token is of
     reasons: tuple[str, ...]  #: why it is left out; empty if it is not
 
     @cached_property
@@ -161,18 +161,14 @@ def cut_in(prompt: str, candidates: Sequence[str], encoder: Encoder, gap: int = 
 def _pieces(
     filled: Filled, row: list[int], mask: int, lost: set[int], gap: int = 0
 ) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """Token ids of the words in the gap, the tokenizer's word that each is of, and why they are left out if they are.
-
-    The first of these words has the number 0.
-    """
+    """Token ids of the words in the gap, the word that each is of, and why they are left out if they are."""
     own = filled.own_pieces(gap)
     ids = tuple(filled.ids[n] for n in own)
     if not filled.pieces(*filled.words[gap]) or lost.intersection(ids):
         return (), (), UNKNOWN
     if not own or filled.masked(mask) != row:
         return (), (), OTHER_PROMPT
-    words = [filled.parts[n] for n in own]
-    return ids, tuple(words.index(word) for word in words), ""
+    return ids, filled.words_of(own), ""
 
 
 def _around(prompt: str) -> tuple[str, bool, str, bool]:

@@ -72,6 +72,7 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
             "starts_word": token_text.starts_word,
         }
         for number, (token, token_text) in enumerate(zip(tokens, texts, strict=True))
+        if token
     ]
     write_differing("vocabulary", vocabulary, target / f"vocabulary-{tokenizer}.parquet", say)
     return tokenizer

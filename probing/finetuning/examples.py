@@ -17,6 +17,7 @@ from probing.finetuning.tasks.glue import LabelledText
 from probing.finetuning.tasks.squad import Question
 from probing.kernel.errors import ModelError
 from probing.kernel.models.arrays import IGNORED, mask_pieces
+from probing.kernel.models.check import token_ids
 
 LONGEST_QUESTION = 64
 
@@ -183,7 +184,7 @@ def mask_tokens(
     chosen = (dice < share) | ((dice == dice.min(axis=1, keepdims=True)) & ~special)
     labels = np.where(chosen, ids, IGNORED)
     kind = rng.random(ids.shape)
-    ordinary = np.setdiff1d(np.arange(len(tokenizer)), tokenizer.all_special_ids)
+    ordinary = np.setdiff1d(token_ids(tokenizer), tokenizer.all_special_ids)
     other = ordinary[rng.integers(len(ordinary), size=ids.shape)]
     read = ids.copy()
     read[chosen] = mask_pieces(ids[chosen], kind[chosen], other[chosen].__getitem__, tokenizer.mask_token_id, "first")

@@ -228,7 +228,7 @@ def mask_rows(encoder: Encoder, sentences: Sequence[str], recipe: HeadRecipe, po
     """The masking itself; ``positions`` 0 takes every row, seed 0 is for training, 1 for validation."""
     tokenizer, rng = encoder.tokenizer, np.random.default_rng([seed, positions])
     special = set(tokenizer.all_special_ids)
-    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
+    ordinary = np.setdiff1d(encoder.token_ids, list(special))
     # Arrays, because a list of numbers takes ten times as much memory.
     rows: list[np.ndarray] = []
     index: list[int] = []

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -62,6 +62,19 @@ def user_cache_folder() -> Path:
             Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "bertnesia-explorer" / "Cache"
         )
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bertnesia-explorer"
+
+
+#: Path, size in bytes and modification time in nanoseconds of each file.
+State = tuple[tuple[str, int, int], ...]
+
+
+def files_state(folders: Iterable[Path], pattern: str = "**/*") -> State:
+    """State of all files in these folders: it changes when a file changes; empty if there are no files."""
+    state = []
+    for path in (path for folder in folders for path in sorted(folder.glob(pattern)) if path.is_file()):
+        with suppress(FileNotFoundError):  # A temporary file may be renamed meanwhile.
+            state.append((str(path), path.stat().st_size, path.stat().st_mtime_ns))
+    return tuple(state)
 
 
 def snapshot_folder() -> Path:

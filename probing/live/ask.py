@@ -112,6 +112,12 @@ class LiveModel:
         most = min(MAX_PIECES, self.encoder.max_pieces - len(row) + 1)
         if 1 < len(ids) <= most:
             return word, ids, ""
+        if not ids and (before[-1:].isalnum() or after[:1].isalnum()):
+            raise UnknownWord(
+                f"{word!r} merges with the letters beside the gap in the tokens of {self.encoder.name}; write blanks"
+                f" between them, as in 'D L I {MASK} S', or choose another word",
+                "no tokens apart from the letters beside the gap",
+            )
         cut = f"{len(ids)} tokens" if ids else f"no tokens of its own (alone: {tokenizer.tokenize(word)})"
         raise UnknownWord(
             f"{word!r} has {cut} of {self.encoder.name}; this gap has room for one to {most}, so choose another word",
@@ -147,7 +153,7 @@ class LiveModel:
             pieces = len(followed[0][1]) if followed else 1
         elif not 1 <= pieces <= MAX_PIECES:
             raise PromptError(f"got {pieces} pieces in the gap, expected 1 to {MAX_PIECES}")
-        _check_top(top, len(self.encoder.tokenizer))
+        _check_top(top, len(self.encoder.token_ids))
         masked = self._masked(row, position, pieces)
         best = self._best_first(masked, position, pieces, top, check, pause) if pieces > 1 else None
         read = read or partial(self._log_probabilities, check=check)
@@ -170,7 +176,7 @@ class LiveModel:
         text, row = self._common_mask(prompt), self._row(prompt)
         answers: list[Answer] = []
         self._position(row, 0)
-        _check_top(top, len(tokenizer))
+        _check_top(top, len(self.encoder.token_ids))
         # In the typed prompt, before a neighbouring gap is filled.
         followed = [[self._followed(word, prompt, gap) for word in watch] for gap in range(self.gaps(prompt))]
         while tokenizer.mask_token_id in row:
@@ -185,8 +191,8 @@ class LiveModel:
 
             answers.append(self._answer(text, row, position, read, top, followed[len(answers)], started))
             last = logp[-1, 0].clone()
-            last[tokenizer.all_special_ids] = -torch.inf
-            best = int(last[: len(tokenizer)].argmax())
+            last[self._no_words(len(last))] = -torch.inf
+            best = int(last.argmax())
             row = [*row[:position], best, *row[position + 1 :]]
             text = text.replace(MASK, readable_token(tokenizer, best), 1)
         return text, tuple(answers)
@@ -200,7 +206,7 @@ class LiveModel:
         if not text.strip():
             raise PromptError("the text is empty; type a sentence")
         row, tokenizer = self._row(text), self.encoder.tokenizer
-        _check_top(top, len(tokenizer))
+        _check_top(top, len(self.encoder.token_ids))
         with checked(self.encoder.body, check):
             states = head_states([row], self.encoder)
         ids, odds = [], []
@@ -297,8 +303,7 @@ class LiveModel:
             self._refuse_damage(logp)
             for row, (n, _) in zip(logp, gaps, strict=True):
                 row += beam[fillings[n]]
-            lost = torch.tensor(sorted(no_answers(self.encoder)), device=logp.device)
-            logp.index_fill_(1, lost, -math.inf)[:, len(tokenizer) :] = -math.inf
+            logp.index_fill_(1, self._no_words(logp.shape[1]), -math.inf)
             # A filling is reached by each of its tokens as the last one.
             values, numbers = best_tokens(logp.reshape(1, -1), keep * len(fillings[0]))
         found: dict[tuple[int, ...], float] = {}
@@ -307,6 +312,11 @@ class LiveModel:
             if value > -math.inf and len(found) < keep:
                 found.setdefault((*fillings[n][:place], token, *fillings[n][place + 1 :]), value)
         return found
+
+    def _no_words(self, rows: int) -> torch.Tensor:
+        """Those of the rows of the vocabulary that are filled into no gap, as they are no answers or have no token."""
+        words = np.setdiff1d(self.encoder.token_ids, list(no_answers(self.encoder)))
+        return torch.tensor(np.setdiff1d(np.arange(rows), words), device=self.encoder.device)
 
     def _answer(
         self,

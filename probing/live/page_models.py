@@ -21,7 +21,7 @@ from probing.kernel.app.texts import Markdown, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
-from probing.kernel.files import cache_folder
+from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.live.page_examples import base_runs
 
@@ -296,12 +296,12 @@ def readers(choice: Choice, *, of_base: bool) -> Readers:
 def span_answers(reading: Readers, question: SpanQuestion) -> tuple[SpanTrace, ...]:
     """The predictions of all tasks that fit the chosen spans."""
     stamps = tuple((str(path), path.stat().st_mtime_ns) for path in reading.files.values())
-    return _span_answers(reading.choice, reading.weights, stamps, question)
+    return _span_answers(reading.choice, reading.weights, stamps, question, live_models.state_of(reading.choice))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _span_answers(
-    choice: Choice, weights: str, stamps: tuple[tuple[str, int], ...], question: SpanQuestion
+    choice: Choice, weights: str, stamps: Stamps, question: SpanQuestion, state: State
 ) -> tuple[SpanTrace, ...]:
     probes = [_edge_probes(path, changed) for path, changed in stamps]
 
@@ -324,7 +324,8 @@ def _edge_probes(path: str, changed: int) -> "EdgeProbes":
 
 def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "SentenceAttention":
     """The attention of a model, and of the model compared with it; refused if the two tokenise the text differently."""
-    key, cache = (choice, base, text, pair, _weights(choice, base)), _attention()
+    state = [live_models.state_of(model) for model in (choice, base) if model]
+    key, cache = (choice, base, text, pair, *state), _attention()
     if (attention := cache.find(key)) is not None:
         return attention
 
@@ -341,11 +342,6 @@ def attention(choice: Choice, base: Choice | None, text: str, pair: str) -> "Sen
 def _attention() -> "KeptByBytes[SentenceAttention]":
     """The attention of the last sentences of all users."""
     return KeptByBytes(ATTENTION_BYTES)
-
-
-def _weights(*choices: Choice | None) -> tuple[str, ...]:
-    """Identities of the loaded weights, as cache keys: the model in a folder may have been trained again."""
-    return tuple(live_models.load(choice, LOGIT_LENS).encoder.weights_id for choice in choices if choice)
 
 
 @st.cache_resource(show_spinner=False)
@@ -381,9 +377,13 @@ def read(path: str, changed: int) -> "TaskProbes":
     return read_probes(Path(path))
 
 
-@st.cache_data(max_entries=128, show_spinner=False)
 def verdicts(choice: Choice, stamps: Stamps, text: str, pair: str) -> "list[Verdicts]":
     """The predictions of all probes whose task has as many sentences."""
+    return _verdicts(choice, stamps, text, pair, live_models.state_of(choice))
+
+
+@st.cache_data(max_entries=128, show_spinner=False)
+def _verdicts(choice: Choice, stamps: Stamps, text: str, pair: str, state: State) -> "list[Verdicts]":
     probes = [read(*stamp) for stamp in stamps]
 
     def ask(_turn: "Turn", live: "LiveModel") -> "list[Verdicts]":
@@ -408,11 +408,11 @@ class PairScores:
 
 def scores(choice: Choice, pairs: tuple[MinimalPair, ...]) -> PairScores:
     """The scores of pairs at every layer, by the logit lens."""
-    return _scores(choice, pairs, _weights(choice))
+    return _scores(choice, pairs, live_models.state_of(choice))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], weights: tuple[str, ...]) -> PairScores:
+def _scores(choice: Choice, pairs: tuple[MinimalPair, ...], state: State) -> PairScores:
     def ask(turn: "Turn", live: "LiveModel") -> PairScores:
         from probing.changes.passes import pair_scores
 

@@ -62,6 +62,8 @@ class CheckedModel:
 
     def unfit(self, base: "CheckedModel | None", name: str) -> str:
         """Why it cannot be asked with this base, or without one, in words that follow its name; or nothing."""
+        if base and self.why_no_head and base.why_no_head:
+            return f"has no own masked-LM head, and its base {name} {base.why_no_head}"
         return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
 
 

@@ -112,6 +112,7 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
             max_chars=selection.MAX_TEXT,
         )
         base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
+        base = _with_base(base, None) if base and not base.base else base
     return model and _with_base(model, base), base
 
 

@@ -2,6 +2,7 @@
 reports.
 """
 
+import re
 import shutil
 
 import pandas as pd
@@ -71,6 +72,28 @@ def outcomes(base, tuned, k) -> pd.DataFrame:
         part = part_of(before[-1], after[-1], k)
         rows.append((fact, part, fate_of(before, after) if part == "lost" else "", before[-1], after[-1]))
     return pd.DataFrame(rows, columns=["fact_id", "part", "fate", "base_rank", "rank"])
+
+
+def test_the_lines_of_the_readme_compare_a_base_with_trained_heads_and_a_model_without(
+    repo_root, tmp_path, monkeypatch, caplog
+):
+    """With shipped models in place of the reader's: only nesia-mini has trained heads."""
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    facts = [("Rocky Balboa was born in [MASK].", "Philadelphia"), ("The capital of France is [MASK].", "Paris")]
+    (tmp_path / "my.csv").write_text("\n".join(map(",".join, [("question", "answer"), *facts])), encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", (repo_root / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (lines,) = (block for block in blocks if ".compare(base)" in block)
+    made = {"probing": probing}
+    exec(lines.replace("my-bert-ner", "nesia-mini-ner-conll").replace("my-bert", "nesia-mini"), made)
+    assert made["base"].head == "tied" and made["tuned"].head == "logit_lens"
+    assert "nesia-mini was probed with tied heads; it is asked again by the logit lens" in caplog.text
+    compared = made["tuned"].compare(made["base"])
+    assert compared.head == "logit_lens" and compared.counts["n"].tolist() == [2]
+    by_name = probing.load("nesia-mini", head="logit_lens").probe("my.csv", progress=False)
+    pd.testing.assert_frame_equal(made["tuned"].compare(by_name).kept, compared.kept)
+    # The other way round, too.
+    assert made["base"].compare(made["tuned"]).counts["lost"].tolist() == compared.counts["gained"].tolist()
 
 
 @pytest.mark.parametrize("k", [1, 10])

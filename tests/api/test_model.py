@@ -36,6 +36,7 @@ def test_an_answer_has_the_numbers_of_the_command(nesia, run):
 
 
 def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers(nesia):
+    assert nesia.ask(PROMPT, watch=[]).watched.empty, "a program may follow no word"
     answer = nesia.ask(PROMPT, top=4, watch=["paris"])
     grid, shown = answer.figure(), answer._repr_html_()
     assert grid.data[0].type == "heatmap" and grid.data[0].z.shape == (9, 4)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -14,10 +15,13 @@ from torch import nn
 from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, ElectraForPreTraining
 
 from probing.facts.candidates import cut_in
-from probing.kernel.errors import HeadError, ModelError, NoOwnHead
+from probing.finetuning.examples import mask_tokens
+from probing.kernel.app.live_models import Choice, bases
+from probing.kernel.errors import HeadError, ModelError, NoOwnHead, PromptError
 from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
+from probing.live.ask import LiveModel
 from probing.own_model.check import check_model_folder
 from tests import tiny_models
 from tests.kernel.test_architectures import cut_at, probabilities
@@ -114,6 +118,81 @@ def test_a_discriminator_is_refused_in_the_same_words_by_folder_page_and_memory(
     assert load_encoder(folder, base=BaseSource(folder_of("electra")), device="cpu").base == "tiny-electra"
     with pytest.raises(HeadError, match=f"the base .*{words}"):
         load_encoder(folder, base=BaseSource(folder), device="cpu")
+
+
+@pytest.mark.parametrize("named", [..., ["DebertaV2ForMaskedLM"]])
+@pytest.mark.parametrize("stored", ["safetensors", "bin"])
+def test_a_discriminator_that_holds_its_generators_head_is_refused_as_a_model_and_as_a_base(
+    named, stored, folder_of, tmp_path
+):
+    """Released DeBERTa-v3 models have ``lm_predictions``, which read the generator, beside ``mask_predictions``."""
+    folder = shutil.copytree(folder_of("deberta-v2"), tmp_path / "v3")
+    assert check_model_folder(folder).why_no_head == "", "trained on with a masked-LM head"
+    tensors = {
+        name.replace("cls.predictions.", "lm_predictions.lm_head.").replace("transform.", ""): tensor
+        for name, tensor in load_file(folder / "model.safetensors").items()
+    }
+    tensors |= {"mask_predictions.classifier.weight": torch.ones(1, 16), "mask_predictions.dense.bias": torch.ones(16)}
+    (folder / "model.safetensors").unlink()
+    if stored == "bin":
+        torch.save(tensors, folder / "pytorch_model.bin")
+    else:
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    edit(folder, architectures=named)
+    tuned(tmp_path / "tuned", folder_of("deberta-v2"), "SequenceClassification")
+    words = "is DeBERTa-v3's discriminator, .*pytorch_model.generator.bin.*microsoft/deberta-base"
+    assert re.match(words, check_model_folder(folder).why_no_head)
+    assert bases({"v3": Choice("v3", str(folder), "local")}, Choice("mine", str(tmp_path / "tuned"), "local")) == []
+    with pytest.raises(NoOwnHead, match=words):
+        load_encoder(folder, device="cpu")
+    with pytest.raises(HeadError, match=f"the base .*{words}"):
+        load_encoder(tmp_path / "tuned", base=BaseSource(folder), device="cpu")
+    on_page = check_model_folder(tmp_path / "tuned").unfit(check_model_folder(folder), "v3")
+    assert re.match(f"has no own masked-LM head, and its base v3 {words}", on_page)
+
+
+def with_holes(folder):
+    """An uncased WordPiece model whose list has lines twice, so that ids are without a token, and other rows, too."""
+    tiny_models.save("bert", folder, padded=5)
+    tokens = list(tiny_models.wordpiece().get_vocab())
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    twice = [*tokens[:5], "paris", "of", *[token for token in tokens[5:] if token != "berlin"], "berlin"]
+    (folder / "vocab.txt").write_text("\n".join(twice) + "\n", encoding="utf-8")
+    edit(folder, vocab_size=len(tokens) + 5)
+    config = {"tokenizer_class": "BertTokenizer", "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder, [number for number, token in enumerate(twice) if token not in twice[number + 1 :]]
+
+
+def test_ids_without_a_token_are_no_answers_no_words_and_no_random_tokens(tmp_path, caplog):
+    folder, ids = with_holes(tmp_path / "twice")
+    encoder = load_encoder(folder, device="cpu")
+    last, other = ids[-1], sorted({*range(encoder.body.config.vocab_size)} - {*ids})
+    assert len(encoder.tokenizer) <= last, "the list's end is beyond the number of tokens"
+    assert encoder.token_ids.tolist() == ids and not caplog.records and not check_model_folder(folder).notes
+    assert tokens_of(encoder.tokenizer) == list(check_model_folder(folder).tokens)
+    # A head that prefers ids without a token, then the last one, to all others.
+    encoder.head.vocabulary.bias.data[:] = 0
+    encoder.head.vocabulary.bias.data[other] = 1000.0
+    encoder.head.vocabulary.bias.data[last] = 500.0
+    live = LiveModel(encoder, [encoder.head] * encoder.layers, "logit_lens")
+    assert live.fill_left_to_right("the capital is [MASK] .")[0] == "the capital is berlin ."
+    (best, *_) = live.ask("the capital is [MASK] .", pieces=2).layers[-1].tokens
+    assert best.ids == (last, last)
+    with pytest.raises(PromptError, match=f"expected 1 to {len(ids)}"):
+        live.ask("the capital is [MASK] .", top=len(ids) + 1)
+    row = encoder.tokenizer("the capital of france is paris . " * 2)["input_ids"]
+    batch = {"input_ids": torch.tensor([row] * 1000)}
+    mask_tokens(batch, encoder.tokenizer, 0.9, np.random.default_rng(0))
+    drawn = {*batch["input_ids"].flatten().tolist()}
+    assert last in drawn and not drawn & {*other}
+
+
+def test_a_small_vocabulary_with_a_padded_matrix_is_read(tmp_path):
+    folder = tiny_models.save("bert", tmp_path / "padded", padded=127)
+    assert not check_model_folder(folder).notes
+    assert load_encoder(folder, device="cpu").body.config.vocab_size == len(tiny_models.wordpiece()) + 127
 
 
 def test_a_base_with_other_tokens_is_refused_by_folder_page_and_memory(bert_copy, folder_of, tmp_path):

@@ -9,7 +9,7 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 from probing.changes.passes import Attending, ask_attention
 from probing.edges.states import cut_words
 from probing.facts.candidates import cut_in
-from probing.kernel.models.states import tokenize
+from probing.kernel.models.states import own_mask, tokenize
 from probing.sentences.ask import sentence_vectors
 from probing.sentences.vectors import Row, pooled_states
 from tests import tiny_models
@@ -125,6 +125,33 @@ def test_each_of_several_gaps_takes_the_same_answer(gap, encoder):
     words = ["Paris", "red green"]
     alone = cut_in("It is [MASK] and it.", words, encoder).pieces
     assert all(alone) and cut_in("It is [MASK] and [MASK] and it.", words, encoder, gap).pieces == alone
+
+
+def test_words_end_at_blanks_where_the_tokenizer_cuts_none(encoder_of):
+    """Gemma's tokenizer gives a whole text to its pairs; one that cuts it at blanks first has the same tokens."""
+    prompt, texts = "It is in [MASK] and red.", ["new york", "Paris", "red green blue", "no moon, two"]
+    whole, cut = (
+        cut_in(prompt, texts, replace(encoder_of("xlm-roberta"), tokenizer=unigram(scheme)))
+        for scheme in ("split", "always")
+    )
+    assert whole.pieces == cut.pieces and all(whole.pieces)
+    assert whole.words == cut.words and [len({*words}) for words in whole.words] == [2, 1, 3, 3]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "\u3000"])
+def test_a_blank_that_the_tokenizer_makes_a_space_is_one_before_a_gap(blank, encoder_of):
+    made = unigram()
+    made.backend_tokenizer.normalizer = normalizers.NFKC()
+    for kind, tokenizer in (("xlm-roberta", made), ("bert", tiny_models.wordpiece())):
+        encoder = replace(encoder_of(kind), tokenizer=tokenizer)
+        other, usual = f"It is{blank}[MASK].", "It is [MASK]."
+        assert tokenize([other], encoder) == tokenize([usual], encoder)
+        assert cut_in(other, ["Paris", "quito"], encoder).pieces == cut_in(usual, ["Paris", "quito"], encoder).pieces
+        assert tokenizer(own_mask(other, encoder))["input_ids"] == tokenizer(own_mask(usual, encoder))["input_ids"]
+    # RoBERTa reads another blank than the space as two bytes, which stay before the gap.
+    kept = encoder_of("roberta")
+    (row,) = tokenize([f"It is{blank}[MASK]."], kept)
+    assert len(row) > len(tokenize(["It is [MASK]."], kept)[0])
 
 
 def test_readers_of_whole_sentences_take_the_models_mask_for_a_gap(encoder_of):

@@ -15,6 +15,8 @@ from probing.finetuning.objectives import TASKS
 from probing.finetuning.success import training_of
 from probing.kernel.app.live_models import Choice, base_of
 from probing.kernel.errors import ModelError
+from probing.kernel.models.catalogue import open_encoder
+from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import (
     FINETUNING,
     base_entry,
@@ -168,12 +170,13 @@ CONFIG = {
     "vocab_size": 3,
 }
 NAMES = ("bert.embeddings.word_embeddings.weight", "cls.predictions.bias")
+ENDS = ("weight", "bias")
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
 
 
-def weights(folder, *names):
+def weights(folder, *names, dtype="F32"):
     content = json.dumps(
-        {name: {"dtype": "F32", "shape": [3], "data_offsets": [0, 0]} for name in names or NAMES}
+        {name: {"dtype": dtype, "shape": [3], "data_offsets": [0, 0]} for name in names or NAMES}
     ).encode()
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(content)) + content)
 
@@ -331,6 +334,80 @@ WAYS = {
         file("added_tokens.json", {"[E1]": 3, "[E2]": 4}),
         "has 5 tokens.*2 more than the 3.*resize_token",
     ),
+    **{
+        f"a tokenizer of {kind} in Python": (
+            lambda folder, kind=kind: model(folder, model_type=kind, emb_dim=4, n_layers=2),
+            f"Python only .{name}",
+        )
+        for kind, name in (("xlm", "XLM"), ("flaubert", "Flaubert"), ("roc_bert", "RoCBert"))
+    },
+    "a tokenizer of few tokens": (
+        lambda folder: model(folder, vocab_size=3 + 129),
+        "tokenizer of this model has 3 tokens, its head 132",
+    ),
+    **{
+        f"the longest input {longest!r}": (
+            file("tokenizer_config.json", {"model_max_length": longest}),
+            f"model_max_length {longest!r} .*leave it out",
+        )
+        for longest in ("512", "", 2, -1)
+    },
+    **{
+        f"quantised by {how!r}": (
+            lambda folder, how=how: model(folder, quantization_config=how),
+            f"quantised .*{name}.*use the original weights",
+        )
+        for how, name in (({"quant_method": "gptq"}, "gptq"), ({"quant_method": "compressed-tensors"}, "compressed"))
+    },
+    **{
+        f"weights in {dtype}": (
+            lambda folder, dtype=dtype: weights(folder, dtype=dtype),
+            f"stores .* as {dtype}.*quantised.*use the original weights",
+        )
+        for dtype in ("F8_E4M3", "F8_E5M2", "I8")
+    },
+    **{
+        f"a weight named {end}": (
+            lambda folder, end=end: weights(folder, *NAMES, f"bert.encoder.layer.0.output.dense{end}"),
+            f"stores .*{end}.*quantised.*use the original weights",
+        )
+        for end in (".qweight", ".weight_packed", ".weight_scale")
+    },
+    "half of a float8 in a pickle": (
+        lambda folder: (
+            torch.save({NAMES[0]: torch.ones(3).to(torch.float8_e4m3fn)}, folder / "pytorch_model.bin"),
+            (folder / "model.safetensors").unlink(),
+        ),
+        "stores weights as torch.float8_e4m3fn.*quantised",
+    ),
+    **{
+        f"the variant in {name}": (file(name, b"x", "model.safetensors"), r'variant="fp16"\), and save it')
+        for name in ("model.fp16.safetensors", "model.fp16-00001-of-00002.safetensors", "pytorch_model.fp16.bin")
+    },
+    "X-MOD without a language": (
+        lambda folder: model(folder, model_type="xmod", languages=["de_DE", "en_XX"]),
+        r'languages \(de_DE, en_XX\).*names none: put "default_language": "de_DE" into it',
+    ),
+    "X-MOD in a language that it has not": (
+        lambda folder: model(folder, model_type="xmod", languages=["de_DE"], default_language="fr_FR"),
+        "names fr_FR: put .*de_DE",
+    ),
+    "code of its own without a kind": (
+        lambda folder: model(folder, model_type=None, auto_map={"AutoModel": "own.Model"}),
+        "is a new kind of model with its own code .own.Model.*not run here",
+    ),
+    **{
+        f"{len(numbers)} layers of two": (
+            lambda folder, numbers=numbers: weights(
+                folder, *NAMES, *(f"bert.encoder.layer.{n}.output.dense.{end}" for n in numbers for end in ENDS)
+            ),
+            f"{words}.*number of layers",
+        )
+        for numbers, words in (
+            ((1,), r"lacks 2 weights of its body, such as bert\.encoder\.layer\.0\.output\.dense\.bias"),
+            ((0, 1, 2), r"has 2 weights of its body that its config\.json does not define, such as bert\..*\.2\."),
+        )
+    },
     "an undeclared mask": (
         file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         r'put "mask_token": "\[MASK\]" into',
@@ -340,8 +417,6 @@ WAYS = {
 
 @pytest.mark.parametrize("case", WAYS)
 def test_a_case_says_what_it_is_and_the_way_out_on_the_page_as_in_the_commands(case, tmp_path):
-    from probing.kernel.models.load import load_encoder
-
     change, words = WAYS[case]
     change(model(tmp_path / "mine"))
     with pytest.raises(ModelError, match=f"mine {'.*' if not words.startswith('is') else ''}{words}") as page:
@@ -349,6 +424,26 @@ def test_a_case_says_what_it_is_and_the_way_out_on_the_page_as_in_the_commands(c
     with pytest.raises(ModelError) as loaded:
         load_encoder(tmp_path / "mine", device="cpu")
     assert str(loaded.value) == str(page.value) and "\n" not in str(page.value)
+
+
+@pytest.mark.parametrize("longest", [None, 1e30, float("inf"), 3])
+def test_a_folder_may_have_no_longest_input(longest, bert_copy):
+    settings = json.loads((bert_copy / "tokenizer_config.json").read_text())
+    (bert_copy / "tokenizer_config.json").write_text(json.dumps(settings | {"model_max_length": longest}))
+    check_model_folder(bert_copy)
+    assert load_encoder(bert_copy, device="cpu").max_pieces == (3 if longest == 3 else 48)
+
+
+def test_a_folder_that_is_named_without_a_slash_is_a_folder_whatever_fails_in_it(bert_copy, monkeypatch):
+    monkeypatch.chdir(bert_copy.parent)
+
+    def fails(*_given, **_more):
+        raise OSError("a library is missing")
+
+    monkeypatch.setattr("probing.kernel.models.load.AutoModelForMaskedLM.from_pretrained", fails)
+    with pytest.raises(ModelError, match=r"cannot load .*: a library is missing") as raised:
+        open_encoder(bert_copy.name)
+    assert "registry (" not in str(raised.value)
 
 
 def test_a_usual_folder_is_no_case(tmp_path):

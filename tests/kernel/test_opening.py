@@ -57,6 +57,18 @@ def test_a_folder_may_have_any_name(tmp_path):
         assert ids(db) == {RUN.run_id} and count_facts(db, RUN.run_id) == len(RUN.asked)
 
 
+@pytest.mark.parametrize(
+    ("name", "neighbour"), [("x[1]", "x1"), ("q?", "qa"), ("a*", "abc"), ("[!b]'s", "c's"), ("y[a-c]", "yb")]
+)
+def test_signs_of_patterns_in_a_folders_name_stand_for_themselves(tmp_path, name, neighbour):
+    known = PlantedRun(rank=lambda number, layer: 1)
+    plant_runs(tmp_path / neighbour, [PlantedRun(rank=lambda number, layer: 200)])
+    for folders in ([tmp_path / name], [tmp_path / name, tmp_path / neighbour]):
+        with open_database(plant_runs(tmp_path / name, [known]), *folders[1:]) as db:
+            assert not len(db.left_out) and count_facts(db, known.run_id) == len(known.asked)
+            assert {*search_facts(db, known.run_id)["last_rank"]} == {1}
+
+
 def test_a_run_appears_once_its_row_is_there(folder):
     before = version_of(find_files([folder]))
     row = file_of(folder, "runs", OTHER)

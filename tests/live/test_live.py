@@ -210,7 +210,7 @@ def test_a_token_that_cannot_stand_there_as_a_word_is_followed_with_a_note(encod
     ("prompt", "word"), [("It is ber[MASK].", "lin"), ("It is [MASK]rlin.", "be"), ("It is on[MASK].", "e")]
 )
 def test_a_word_that_merges_with_letters_beside_the_gap_is_not_taken_for_another_token(prompt, word, live):
-    with pytest.raises(UnknownWord):
+    with pytest.raises(UnknownWord, match=f"'{word}' merges with the letters beside the gap .*; write blanks between"):
         live.ask(prompt, watch=[word])
 
 

@@ -1,5 +1,6 @@
 """Models kept ready for questions within a bound of memory, and the spans that are chosen for them."""
 
+import gc
 import json
 import threading
 import weakref
@@ -7,14 +8,23 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from streamlit.runtime.scriptrunner import StopException
 
+from probing.changes.minimal_pairs import two_words
+from probing.heads.files import HeadIdentity, save_head
 from probing.kernel.app import live_models
 from probing.kernel.app.live_models import Choice, base_of, choices, described
 from probing.kernel.app.memory import ModelCache
+from probing.kernel.models.catalogue import heads_of
+from probing.kernel.models.head import fresh_copy
 from probing.kernel.questions import Question
 from probing.kernel.registry import read_registry
+from probing.live import page_models
 from probing.live.page_spans import changed_spans, hull, replaced
+from tests.tiny_models import save
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,70 @@ def test_a_large_model_is_kept_alone():
     shelf.get(("small",), make(log, "small", 100))
     assert shelf.get(("large",), make(log, "large", 900)).name == "large"
     assert list(shelf.kept) == [("large",)]
+
+
+def trained_again(path):
+    """Other values in a file of weights, under the same name and in as many bytes."""
+    tensors = {name: tensor + torch.randn(tensor.shape) for name, tensor in load_file(path).items()}
+    with safe_open(path, "pt") as stream:
+        save_file(tensors, path, metadata=stream.metadata())
+
+
+def write_heads(encoder, folder, scale: float) -> None:
+    for layer in range(encoder.layers):
+        head = fresh_copy(encoder.head, "tied")
+        head.dense.weight.data *= scale
+        made = HeadIdentity(
+            encoder.name, encoder.weights_id, layer, "tied", "{}", "[[0, 1.0]]", configuration=encoder.configuration
+        )
+        save_head(head, made, folder)
+
+
+def asked_in_every_way(choice, head):
+    """What a server shows of a sentence with a model, by every cache of answers, and the model that it keeps."""
+    words = (Question("paris is in [MASK] .", head, 3, ("rome",)), "paris is in rome .")
+    one = live_models.ask(choice, words[0]).layers
+    filled = [answer.layers for answer in live_models.fill(choice, words[0])[1]]
+    every = live_models.every_token(choice, words[1], head, 3).probabilities.tolist()
+    replaced = live_models.replaced(choice, choice, words[0], "last").answer.layers
+    pair = page_models.scores(choice, (two_words("paris is in [MASK] .", "rome", "berlin"),)).logp.tolist()
+    attention = page_models.attention(choice, None, words[1], "").own.maps.tolist()
+    return (one, filled, every, replaced, *((pair, attention) if head == "logit_lens" else ()))
+
+
+@pytest.mark.parametrize("changed", ["model", "base", "heads", "tokenizer"])
+def test_a_folder_that_was_trained_again_is_answered_anew_and_the_old_model_leaves_memory(
+    tmp_path, monkeypatch, changed
+):
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
+    base, tuned = (save("bert", tmp_path / "models" / name) for name in ("tiny", "mine"))
+    if changed == "base":
+        body = {name: tensor for name, tensor in load_file(tuned / "model.safetensors").items() if "cls." not in name}
+        save_file(body, tuned / "model.safetensors", metadata={"format": "pt"})
+        (tuned / "finetuning.json").write_text(json.dumps({"base": "tiny", "objective": "CoLA"}), encoding="utf-8")
+    choice, head = choices()["mine"], "tied" if changed == "heads" else "logit_lens"
+    encoder = live_models.load(choice, "logit_lens").encoder
+    heads = heads_of(encoder, tmp_path)[0] / "tied-seed0"
+    write_heads(encoder, heads, 2.0)
+    before = asked_in_every_way(choice, head)
+    assert asked_in_every_way(choice, head) == before, "it is kept"
+    old = weakref.ref(live_models.load(choice, head))
+    if changed == "heads":
+        write_heads(encoder, heads, 3.0)
+    elif changed == "tokenizer":
+        text = (tuned / "tokenizer.json").read_text(encoding="utf-8")
+        swapped = text.replace('"paris"', '"x"').replace('"rome"', '"paris"').replace('"x"', '"rome"')
+        (tuned / "tokenizer.json").write_text(swapped, encoding="utf-8")
+    else:
+        trained_again((base if changed == "base" else tuned) / "model.safetensors")
+    after = asked_in_every_way(choice, head)
+    changes = [new != was for new, was in zip(after, before, strict=True)]
+    assert changes == [*[True] * (len(after) - 1), changed != "base"], "no attention passes through a base's head"
+    gc.collect()
+    assert old() is None
+    live_models.model_cache().kept.clear()
+    live_models.st.cache_data.clear()
+    assert asked_in_every_way(choice, head) == after, "as a new server answers"
 
 
 class Tensor(SimpleNamespace):
@@ -194,7 +268,9 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
     def draw(visitor, prompt):
         visitors.name = visitor
         try:
-            ends[prompt] = live_models.ask("model of this test", Question(prompt, "logit_lens", 1)).text
+            ends[prompt] = live_models.ask(
+                Choice("of this test", "nesia-mini", ""), Question(prompt, "logit_lens", 1)
+            ).text
         except StopException:
             ends[prompt] = "stopped"
 
@@ -228,7 +304,7 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
     )
 
     def load(model, head):
-        if model == "slow to load":
+        if model.name == "slow to load":
             loads.set()
             assert newer_asked.wait(20)
         return live
@@ -242,16 +318,20 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
 
     def older():
         try:
-            ends["older"] = live_models.ask("slow to load", Question("older", "logit_lens", 1)).text
+            ends["older"] = live_models.ask(
+                Choice("slow to load", "nesia-mini", ""), Question("older", "logit_lens", 1)
+            ).text
         except StopException:
             ends["older"] = "stopped"
 
     def newer():
         assert loads.wait(20)
-        live_models.ask("there", Question("newer, first", "logit_lens", 1))
+        live_models.ask(Choice("there", "nesia-mini", ""), Question("newer, first", "logit_lens", 1))
         newer_asked.set()
         threads[0].join(20)
-        ends["newer"] = live_models.ask("there", Question("newer, second", "logit_lens", 1)).text
+        ends["newer"] = live_models.ask(
+            Choice("there", "nesia-mini", ""), Question("newer, second", "logit_lens", 1)
+        ).text
 
     threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
     for thread in threads:

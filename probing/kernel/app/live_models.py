@@ -12,10 +12,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from probing.kernel.app.memory import ModelCache
 from probing.kernel.errors import ModelError, PromptError
-from probing.kernel.files import cache_folder
+from probing.kernel.files import State, cache_folder, files_state
 from probing.kernel.models.checkpoint import NO_HEAD, ModelFiles, why_unusable
 from probing.kernel.models.names import HEADS as HEADS
-from probing.kernel.models.names import LOGIT_LENS, finetuning_note, own_model_folders
+from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry, finetuning_note, own_model_folders
 from probing.kernel.questions import Answer, EveryToken, Question, UnknownWord
 from probing.kernel.registry import ModelEntry, name_of_model, read_registry
 from probing.own_model.run import own_runs
@@ -131,16 +131,21 @@ def _in_hub_cache(entry: ModelEntry) -> bool:
 
 def lacks_head(choice: Choice) -> bool:
     """Whether a model has no masked-LM head and no recorded base, as with models fine-tuned elsewhere."""
+    return _why_no_head(choice) == NO_HEAD
+
+
+def _why_no_head(choice: Choice) -> str:
+    """Why a model that names no base has no head; empty if it has one, or cannot be used at all."""
     if described(choice) or base_of(choice):
-        return False
+        return ""
     files = ModelFiles(Path(choice.location))
-    return not why_unusable(files.kind, 1, False) and files.why_no_head == NO_HEAD
+    return "" if why_unusable(files.kind, 1, False) else files.why_no_head
 
 
 def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:
     """Names of the models on this machine whose head can read another model: those that have a head and no base."""
     others = [choice for name, choice in offered.items() if name != chosen.name]
-    return [choice.name for choice in others if choice.here and not base_of(choice) and not lacks_head(choice)]
+    return [choice.name for choice in others if choice.here and not base_of(choice) and not _why_no_head(choice)]
 
 
 def pick(name: str, offered: dict[str, Choice]) -> str:
@@ -184,9 +189,29 @@ def model_cache() -> ModelCache:
     return ModelCache()
 
 
+def _base_location(choice: Choice) -> str | None:
+    return choices()[choice.base].location if choice.base else None
+
+
+def state_of(choice: Choice, head: str = LOGIT_LENS) -> State:
+    """State of the files of a model, its base and its trained heads: part of the key of all that is kept of a model,
+    as a folder may be trained again.
+
+    A model of the hub has none here: its files belong to a commit.
+    """
+    entry = find_entry(choice.location, _base_location(choice))
+    read = [Path(origin.location) for origin in (entry, base_entry(entry)) if origin and not origin.hub_id]
+    if head != LOGIT_LENS:
+        from probing.heads.files import heads_folder
+
+        trained = heads_folder(choice.location, load(choice, LOGIT_LENS).encoder, head, cache_folder())
+        read += [trained] if trained else []
+    return files_state(read, "*")
+
+
 def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
-    """A model with a head for every layer, kept in memory within ``KEPT_BYTES``; all kinds of heads of a model share
-    one encoder.
+    """A model with a head for every layer, kept in memory within ``KEPT_BYTES`` until its files change; all kinds of
+    heads of a model share one encoder.
 
     Without ``fetch``, the user's wish to download, only files on this machine are loaded, so that a link alone never
     makes the server contact the hub.
@@ -199,17 +224,19 @@ def load(choice: Choice, head: str, fetch: bool = False) -> "LiveModel":
     from probing.kernel.models.hub import without_the_hub
     from probing.live.ask import load_live, open_live
 
-    cache = cache_folder()
+    cache, trained = cache_folder(), None
+    model, state = (choice.location, choice.base, str(cache)), state_of(choice)
+    if head != LOGIT_LENS:
+        encoder = load(choice, LOGIT_LENS, fetch).encoder
+        trained = heads_folder(choice.location, encoder, head, cache)
 
     def made() -> "LiveModel":
         if head != LOGIT_LENS:
-            encoder = load(choice, LOGIT_LENS, fetch).encoder
-            return load_live(encoder, head, heads_folder(choice.location, encoder, head, cache))
-        base = choices()[choice.base].location if choice.base else None
+            return load_live(encoder, head, trained)
         with nullcontext() if fetch else without_the_hub():
-            return open_live(choice.location, head, cache, base=base)
+            return open_live(choice.location, head, cache, base=_base_location(choice))
 
-    return model_cache().get((choice.location, choice.base, head, str(cache)), made)
+    return model_cache().get((model, state, head, files_state([trained] if trained else [])), made)
 
 
 @st.cache_resource(show_spinner=False)
@@ -246,11 +273,11 @@ def _newest_only() -> "Iterator[None]":
 def ask(choice: Choice, question: Question) -> Answer:
     """Every layer's predictions at one gap."""
     with _newest_only():
-        return _ask(choice, question)
+        return _ask(choice, question, state_of(choice, question.head))
 
 
 @st.cache_data(max_entries=128, show_spinner=False)
-def _ask(choice: Choice, question: Question) -> Answer:
+def _ask(choice: Choice, question: Question, state: State) -> Answer:
     live = load(choice, question.head)
     with _turn(live) as check:
         answer = live.ask(
@@ -268,11 +295,11 @@ def _ask(choice: Choice, question: Question) -> Answer:
 def every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
     """Every layer's predictions at every token of a text; see ``LiveModel.every_token``."""
     with _newest_only():
-        return _every_token(choice, text, head, top)
+        return _every_token(choice, text, head, top, state_of(choice, head))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def _every_token(choice: Choice, text: str, head: str, top: int) -> EveryToken:
+def _every_token(choice: Choice, text: str, head: str, top: int, state: State) -> EveryToken:
     live = load(choice, head)
     with _turn(live) as check:
         return live.every_token(text, top, check)
@@ -286,11 +313,11 @@ def fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]"
             " time"
         )
     with _newest_only():
-        return _fill(choice, question)
+        return _fill(choice, question, state_of(choice, question.head))
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
-def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]":
+def _fill(choice: Choice, question: Question, state: State) -> "tuple[str, tuple[Answer, ...]]":
     live = load(choice, question.head)
     with _turn(live) as turn:
         return live.fill_left_to_right(question.prompt, question.top, question.watch, turn, turn.pause)
@@ -299,11 +326,11 @@ def _fill(choice: Choice, question: Question) -> "tuple[str, tuple[Answer, ...]]
 def replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
     """The last layer's tokens with n = 0..L layers replaced by the base's; see ``kernel.models.layer_swap``."""
     with _newest_only():
-        return _replaced(choice, base, question, where)
+        return _replaced(choice, base, question, where, (*state_of(choice, question.head), *state_of(base)))
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def _replaced(choice: Choice, base: Choice, question: Question, where: str) -> "ReplacedAnswer":
+def _replaced(choice: Choice, base: Choice, question: Question, where: str, state: State) -> "ReplacedAnswer":
     from probing.live.ask import ask_replaced
 
     live, donor = load(choice, question.head), load(base, LOGIT_LENS).encoder
@@ -332,11 +359,11 @@ def gaps(choice: Choice, question: Question) -> int:
 def watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The words that the model can be asked for at the question's gap, or at every gap; and the others, with why."""
     with _newest_only():
-        return _watchable(choice, replace(question, top=1))
+        return _watchable(choice, replace(question, top=1), state_of(choice, question.head))
 
 
 @st.cache_data(max_entries=256, show_spinner=False)
-def _watchable(choice: Choice, question: Question) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _watchable(choice: Choice, question: Question, state: State) -> tuple[tuple[str, ...], tuple[str, ...]]:
     live, good, bad = load(choice, question.head), [], []
     with _turn(live):
         places = range(live.gaps(question.prompt)) if question.mask is None else [question.mask]

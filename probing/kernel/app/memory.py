@@ -75,8 +75,9 @@ class ModelCache(KeptByBytes[M]):
     def get(self, key: tuple, make: Callable[[], M]) -> M:
         """The model of that key, loaded if necessary.
 
-        Models are loaded one at a time, to save memory and because transformers requires it, and only once for several
-        users. A request for a model that is already loaded does not wait.
+        Parts of a key: the model, the state of its files, the kind of its heads, and the state of theirs; what was
+        loaded in another state is dropped. Models are loaded one at a time, to save memory and because transformers
+        requires it, and only once for several users. A request for a model that is already loaded does not wait.
         """
         if (entry := self.find(key)) is not None:
             return entry
@@ -85,6 +86,10 @@ class ModelCache(KeptByBytes[M]):
             if (entry := self.find(key)) is not None:
                 return entry
             others = len(self.kept)
+            with self.turn:
+                for kept in [kept for kept in self.kept if isinstance(kept, tuple) and kept[0] == key[0]]:
+                    if kept[1] != key[1] or kept[2] == key[2]:
+                        del self.kept[kept]
             made = self.keep(key, make())
             if len(self.kept) <= others:
                 # A model that was dropped can hold itself in memory by a cycle, until Python happens to look for

@@ -130,18 +130,6 @@ def size_words(items: int, things: str, name: str = "") -> Markdown:
     )
 
 
-#: Path, size in bytes and modification time in nanoseconds of each file.
-State = tuple[tuple[str, int, int], ...]
-
-
-def files_state(folders: Iterable[Path]) -> State:
-    """State of all files in these folders: it changes when a file changes; empty if there are no files."""
-    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    return tuple(
-        (str(path), about.st_size, about.st_mtime_ns) for path, about in ((path, path.stat()) for path in files)
-    )
-
-
 def without_server_folders(text: str) -> str:
     """A message or command with short names for the server's folders: ``cache/models/mine`` for the path of that
     folder.

@@ -55,7 +55,12 @@ def open_encoder(
         return open_entry(entry, device, dtype, written)
     except ModelError as error:
         known = [registered.name for registered in read_registry().models]
-        if model in known or "/" in model or not isinstance(error.__cause__, HUB_ERRORS):
+        if (
+            model in known
+            or "/" in model
+            or Path(entry.location).is_dir()
+            or not isinstance(error.__cause__, HUB_ERRORS)
+        ):
             raise
         raise ModelError(
             f"{model!r} is neither a name of the registry ({', '.join(known)}) nor a folder; {error}"

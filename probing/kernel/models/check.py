@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, processors
 from transformers import (
@@ -20,13 +21,16 @@ from transformers import (
 
 from probing.kernel.errors import HeadError, ModelError, ProbingError
 from probing.kernel.models.checkpoint import (
+    OTHER_BODY,
+    SHORTEST,
     SLOW,
+    UNDEFINED,
     Shape,
     added_tokens,
     unlike,
     warn_of_words,
     why_no_mask,
-    why_too_many_tokens,
+    why_other_tokenizer,
 )
 from probing.kernel.models.head import Head, with_places
 from probing.kernel.options import spelled
@@ -98,8 +102,17 @@ def casing_of(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def tokens_of(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """The tokens by id."""
-    return [str(token) for token in tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))]
+    """The tokens by id; empty where an id has none, as in a list with a line twice.
+
+    So the ids end with the greatest one, not with the number of tokens.
+    """
+    end = max(len(tokenizer), 1 + max(tokenizer.get_vocab().values(), default=-1))
+    return [str(token or "") for token in tokenizer.convert_ids_to_tokens(list(range(end)))]
+
+
+def token_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
+    """The ids that have a token, in order."""
+    return np.array([number for number, token in enumerate(tokens_of(tokenizer)) if token], dtype=np.int64)
 
 
 def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase, on_top: str) -> str:
@@ -116,8 +129,6 @@ def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTraine
     return hashlib.sha256("+".join(parts).encode()).hexdigest()
 
 
-#: A mask between two special tokens.
-SHORTEST = 3
 #: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
 #: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
@@ -179,14 +190,9 @@ def check_body(
     spare = [name for name, parts in known if parts[0] in inside and parts[-1] in _PARAMETERS]
     if lacking or spare:
         got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
-        got = got or f"has {len(spare)} weights of its body that its config.json does not define, such as {spare[0]}"
         code = f"its own code (auto_map in config.json: {own_code}) is not run here, so it cannot be used"
-        way = (
-            code
-            if own_code
-            else "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
-        )
-        raise ModelError(f"{source} {got}; {way}")
+        got = got or UNDEFINED.format(len(spare), spare[0])
+        raise ModelError(f"{source} {got}; {code if own_code else OTHER_BODY}")
 
 
 def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
@@ -252,16 +258,11 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
         raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
     if tokenizer.mask_token_id is None:
         raise ModelError(f"{source} {why_no_mask(tokenizer.get_vocab())}")
-    if len(tokenizer) > vocabulary:
-        raise ModelError(f"{source} {why_too_many_tokens(len(tokenizer), vocabulary)}")
-    # A wrong tokenizer usually has a handful of tokens; padding the matrix to a round size is common and harmless.
-    if not vocabulary // 2 < len(tokenizer):
-        raise ModelError(
-            f"the tokenizer of {source} has {len(tokenizer)} tokens, the model's head {vocabulary}; they do not belong"
-            " together"
-        )
+    tokens = tokens_of(tokenizer)
+    if why := why_other_tokenizer(len(tokens), sum(map(bool, tokens)), vocabulary):
+        raise ModelError(f"{source} {why}")
     normalizer = tokenizer.backend_tokenizer.normalizer
-    return warn_of_words(str(source), tokens_of(tokenizer), normalizer.normalize_str if normalizer else str)
+    return warn_of_words(str(source), tokens, normalizer.normalize_str if normalizer else str)
 
 
 def log_notes(*notes: str) -> tuple[str, ...]:
@@ -279,7 +280,7 @@ def longest_input(body: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> 
     embeddings = getattr(body, "embeddings", None)
     padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
     positions -= 0 if padding is None else padding + 1
-    longest = min(positions, int(tokenizer.model_max_length))
+    longest = int(min(positions, tokenizer.model_max_length))
     if longest < SHORTEST:
         raise ModelError(
             f"{tokenizer.name_or_path} takes {longest} word pieces, expected {SHORTEST} or more; fix its"

@@ -34,6 +34,7 @@ ARCHITECTURES = (
     "xlm-roberta",
     "xlm-roberta-xl",
 )
+_EXPECTED = f"expected a masked language model, such as {', '.join(ARCHITECTURES)}"
 _DECODES = "is an encoder with a decoder, which answers in its place: no layer of the encoder is read by a head"
 _IMAGES = "reads images with a text, by a model inside it that has no head of its own"
 #: Architectures of masked language models that cannot be asked layer by layer, in words that follow a model's name.
@@ -55,18 +56,31 @@ _HEADS = {
 _OTHER_HEADS = ("cls.predictions.", "lm_predictions.", "lm_head.")
 #: Ends of the names of classes with a masked-LM head.
 _WITH_HEAD = ("ForMaskedLM", "ForPreTraining", "WithLMHeadModel")
-_DISCRIMINATOR = (
-    "is ELECTRA's discriminator, which was trained without a masked-LM head; use the generator of the same release,"
-    " such as google/electra-small-generator"
-)
+#: The head of a discriminator, which tells replaced tokens. A release may hold its generator's head next to it, which
+#: reads another body.
+_DISCRIMINATOR = re.compile(r"(.+\.)?(mask|discriminator)_predictions\.")
+_DISCRIMINATES = "is {} discriminator, which was trained without a masked-LM head; use {}"
+_GENERATORS = {
+    "electra": ("ELECTRA's", "the generator of the same release, such as google/electra-small-generator"),
+    "deberta-v2": (
+        "DeBERTa-v3's",
+        "its generator (pytorch_model.generator.bin of the same release, with generator_config.json as config.json), or"
+        " a DeBERTa of version 1 or 2, such as microsoft/deberta-base",
+    ),
+}
 NO_HEAD = "has no own masked-LM head; name its base model, whose complete head is used"
 #: Weights as transformers stores them, in the order in which it looks for them: in one file, or as a list of shards.
 LAYOUTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 #: What torch makes of a file of weights without running it.
 _OF_WEIGHTS = re.compile(r"(torch(?!\.storage\._load)|collections)\.")
 #: Formats of integers; LongStorage has the position ids of older checkpoints.
-_INTEGERS = re.compile(r"torch\.(Q?U?Int|Char|Byte|Short)\w*Storage")
-_NO_FLOATS = "expected floating-point weights; it is quantised or damaged: use the original weights"
+_INTEGERS = re.compile(r"torch\.((Q?U?Int|Char|Byte|Short)\w*Storage|float[48]_\w+)")
+#: Floating-point formats of safetensors. Others, of 8 bits and less, are values to be scaled.
+_FLOATS = ("F16", "BF16", "F32", "F64")
+#: Ends of the names of weights that only a quantised model has.
+_QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".SCB")
+_ORIGINAL = "use the original weights"
+_NO_FLOATS = f"expected floating-point weights; it is quantised or damaged: {_ORIGINAL}"
 #: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = (".weight", ".bias", ".gamma", ".beta")
 _NAME = re.compile(r"[A-Za-z_][\w-]*(\.[\w-]+)+")
@@ -88,14 +102,13 @@ def why_no_head(kind: str, architectures: Iterable[str], names: Collection[str])
     ``architectures`` of its configuration decide if the names of its weights are unknown.
     """
     declared = any(name.endswith(_WITH_HEAD) and name != "ElectraForPreTraining" for name in architectures)
-    if kind not in ARCHITECTURES:
-        return "" if declared else NO_HEAD
     # ModernBERT's classifiers have a head of these names, too, and it is trained for their task.
     begins = (*_HEADS.get(kind, _OTHER_HEADS), *(["head."] if declared and kind == "modernbert" else []))
-    if any(name.startswith(begins) for name in names) if names else declared:
-        return ""
-    discriminates = "ElectraForPreTraining" in architectures or any(name.startswith("discriminator_") for name in names)
-    return _DISCRIMINATOR if kind == "electra" and discriminates else NO_HEAD
+    known = names and kind in ARCHITECTURES
+    has_head = any(name.startswith(begins) for name in names) if known else declared
+    if any(map(_DISCRIMINATOR.match, names)) or ("ElectraForPreTraining" in architectures and not has_head):
+        return _DISCRIMINATES.format(*_GENERATORS.get(kind, ("a", "a model with a masked-LM head")))
+    return "" if has_head else NO_HEAD
 
 
 def chosen_weights(names: Iterable[str], shards: Callable[[str], Sequence[str]]) -> list[str]:
@@ -228,7 +241,8 @@ def _header(path: Path) -> tuple[frozenset[str], str]:
     with path.open("rb") as stream:
         header = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
     formats = {name: tensor["dtype"] for name, tensor in header.items() if name.endswith(_PARAMETERS)}
-    strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if not dtype.startswith(("F", "BF"))), "")
+    strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if dtype not in _FLOATS), "")
+    strange = strange or next((name for name in header if name.endswith(_QUANTISED)), "")
     return frozenset(formats), f"stores {strange}, {_NO_FLOATS}" if strange else ""
 
 
@@ -259,6 +273,7 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
         way = "load them into the model (load_state_dict), and save it with save_pretrained"
         return frozenset(), f"has its weights under the key {key!r}; {way}"
     strange = next((name for name in named if _INTEGERS.match(name)), "")
+    strange = strange or next((text for text in texts if text.endswith(_QUANTISED)), "")
     return frozenset(text for text in texts if text.endswith(_PARAMETERS)), (
         f"stores weights as {strange}, {_NO_FLOATS}" if strange else ""
     )
@@ -281,18 +296,29 @@ MAX_LAYERS = 255
 _OTHER_WEIGHTS = re.compile(
     r"global_step.*|zero_to_fp32\.py|onnx|saved_model\.pb|openvino.*|.*\.(h5|msgpack|onnx|ckpt.*|pth?|bin|safetensors|ot|gguf|mlmodel)"
 )
+#: Names of weights of a layer: what is before and after its number.
+_LAYER = re.compile(r"((?:(?:[\w-]+\.)?(?:encoder|transformer)\.layers?|(?:model\.)?layers)\.)(\d+)(\..+)")
+UNDEFINED = "has {} weights of its body that its config.json does not define, such as {}"
+OTHER_BODY = "fix config.json (such as model_type or the number of layers), or use the checkpoint's own"
 _EMBEDDINGS = re.compile(
     rf"((?:.+?\.)??)(?:(?:{'|'.join(name.replace('-', '_') for name in ARCHITECTURES)})\.)?"
     r"embeddings\.(?:word|tok)_embeddings\.weight"
 )
-#: Tokenizers of such models that exist in Python only.
-_IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer")
+#: Architectures whose own tokenizer exists in Python only, and further tokenizers of which that is true.
+IN_PYTHON = {"flaubert": "FlaubertTokenizer", "roc_bert": "RoCBertTokenizer", "xlm": "XLMTokenizer"}
+_IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer", *IN_PYTHON.values())
 SLOW = (
     "has a tokenizer in Python only ({}), which does not say which letters a token stands for; models with it cannot be"
     " used"
 )
 #: Share of a vocabulary that its tokenizer need not reach: released ones have odd signs.
 _FEW = 0.01
+#: Rows of a vocabulary matrix without a token, if it is padded to a round size.
+_PADDED = 128
+#: Word pieces of the shortest input: a mask between two special tokens.
+SHORTEST = 3
+#: The weights of a variant, which ``from_pretrained`` loads by its name only.
+_VARIANT = re.compile(r"(?:model|pytorch_model)\.(?!safetensors|bin)(\w+?)(?:-\d+-of-\d+)?\.(?:safetensors|bin)")
 
 
 def check_files(title: str | Path, files: ModelFiles) -> None:
@@ -316,6 +342,11 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     empty = files.complete and not files.weights and "difference.safetensors" not in names
     if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
         yield f"is no model's folder, but has one inside: name {inside}"
+    if files.own_code and not (files.kind in REFUSED or is_masked_lm(files.kind)):
+        yield (
+            f"is a {files.kind or 'new kind of'} model with its own code ({files.own_code}, auto_map in config.json),"
+            f" which is not run here, so it cannot be used; {_EXPECTED}"
+        )
     if "config.json" in names and not files.kind:
         yield (
             'has a config.json that cannot be read, or has no "model_type" (such as "bert"); expected that of'
@@ -324,6 +355,19 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     layers = config.get("num_hidden_layers", config.get("n_layers", 1))
     if files.kind and (problem := why_unusable(files.kind, layers, config.get("is_decoder"))):
         yield problem + (f"; its own code ({files.own_code}) is not run here" if files.own_code else "")
+    if quantised := config.get("quantization_config") or config.get("compression_config"):
+        how = quantised.get("quant_method") if isinstance(quantised, dict) else quantised
+        yield f"is quantised (quantization_config in config.json: {how}); {_ORIGINAL}"
+    if files.kind == "xmod" and config.get("default_language") not in (languages := _languages(config)):
+        yield (
+            f"reads in one of its languages ({', '.join(languages)}), and its config.json names"
+            f' {config.get("default_language") or "none"}: put "default_language": "{languages[0]}" into it'
+        )
+    if empty and (variant := next(filter(None, map(_VARIANT.fullmatch, sorted(names))), None)):
+        yield (
+            f"has its weights as the variant {variant[1]} only ({variant[0]}); load it with"
+            f' from_pretrained(..., variant="{variant[1]}"), and save it with save_pretrained'
+        )
     if empty and (other := min(filter(_OTHER_WEIGHTS.fullmatch, names), default="")):
         yield (
             f"has no model.safetensors or pytorch_model.bin, but {other}; load those weights with what made them"
@@ -344,7 +388,28 @@ def _cases(files: ModelFiles) -> Iterator[str]:
             f"has weights whose names begin with '{prefix}', which is no part of such a model: they were saved with"
             " what is around it; save the model inside it with save_pretrained, or take the prefix off the names"
         )
+    if files.kind in ARCHITECTURES and not files.own_code and (why := _layers(files.weight_names, int(layers))):
+        yield why
     yield from _tokenizers(files)
+
+
+def _layers(names: Collection[str], depth: int) -> str:
+    """What is said of weights of a body that lacks layers, or has more of them; ALBERT has none by number."""
+    of_layer = {name: match for name in sorted(names) if (match := _LAYER.match(name))}
+    found = {int(match[2]) for match in of_layer.values()}
+    if not found or found == {*range(depth)}:
+        return ""
+    spare = [name for name, match in of_layer.items() if int(match[2]) >= depth]
+    first = [match for match in of_layer.values() if int(match[2]) == min(found)]
+    lacking = [f"{match[1]}{n}{match[3]}" for n in range(depth) if n not in found for match in first]
+    got = f"lacks {len(lacking)} weights of its body, such as {lacking[0]}" if lacking else ""
+    return f"{got or UNDEFINED.format(len(spare), spare[0])}; {OTHER_BODY}"
+
+
+def _languages(config: Mapping[str, Any]) -> Sequence[str]:
+    """The languages of an X-MOD model; English alone if its configuration names none, as in transformers."""
+    languages = config.get("languages")
+    return languages if languages and isinstance(languages, list) else ["en_XX"]
 
 
 def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
@@ -352,8 +417,7 @@ def why_unusable(kind: str, layers: Any, decoder: Any) -> str:
     if kind in REFUSED:
         return REFUSED[kind]
     if not is_masked_lm(kind):
-        known = f"expected a masked language model, such as {', '.join(ARCHITECTURES)}"
-        return f"is a {kind} model; {known}: causal models and models that generate text are not supported"
+        return f"is a {kind} model; {_EXPECTED}: causal models and models that generate text are not supported"
     if decoder:
         way = "so it cannot be asked as a masked language model; use the encoder that it was made from"
         return f"is a decoder (is_decoder in its config.json): it does not see what follows a gap, {way}"
@@ -399,10 +463,18 @@ def _prefix(files: ModelFiles) -> str:
 def _tokenizers(files: ModelFiles) -> Iterator[str]:
     settings, rows, tokens = files.settings("tokenizer_config.json"), files.config.get("vocab_size"), files.tokens
     kinds = [settings.get("tokenizer_class"), files.config.get("tokenizer_class")]
+    if not any(kinds) and has_tokenizer(files.names):
+        kinds.append(IN_PYTHON.get(files.kind))
     own = settings.get("auto_map") if "tokenizer.json" not in files.names else None
     yield from (SLOW.format(kind) for kind in kinds if kind in _IN_PYTHON or (own and kind))
-    if tokens and type(rows) is int and len(tokens) > rows:
-        yield why_too_many_tokens(len(tokens), rows)
+    if tokens and type(rows) is int and (why := why_other_tokenizer(len(tokens), sum(map(bool, tokens)), rows)):
+        yield why
+    longest = settings.get("model_max_length")
+    if longest is not None and (type(longest) not in (int, float) or longest < SHORTEST):
+        yield (
+            f"has model_max_length {longest!r} in its tokenizer_config.json, expected a number of word pieces from"
+            f" {SHORTEST} on; fix model_max_length, or leave it out"
+        )
     # Other classes of tokenizers declare the mask by themselves.
     declared = (settings | files.settings("special_tokens_map.json")).get("mask_token")
     if tokens and kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend") and not declared:
@@ -419,13 +491,23 @@ def why_no_mask(tokens: Collection[str]) -> str:
     return "has no mask token; only masked language models can be asked"
 
 
-def why_too_many_tokens(tokens: int, rows: int) -> str:
-    """A tokenizer with more tokens than the model has rows."""
-    more = (
-        f"has {tokens:,} tokens in its tokenizer, {tokens - rows:,} more than the {rows:,} of the model; they do not"
-        " belong together"
-    )
-    return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
+def why_other_tokenizer(end: int, tokens: int, rows: int) -> str:
+    """Why a tokenizer whose ids end before ``end`` is not that of a model with so many rows, or nothing.
+
+    Rows are padded to a multiple of 128 at most, and a vocabulary may have free places.
+    """
+    if end > rows:
+        more = (
+            f"has {end:,} tokens in its tokenizer, {end - rows:,} more than the {rows:,} of the model; they do not"
+            " belong together"
+        )
+        return f"{more}: drop the tokens that were added, or train the model with them (resize_token_embeddings)"
+    if rows - tokens > _PADDED and tokens < rows / 2:
+        return (
+            f"cannot be used: the tokenizer of this model has {tokens:,} tokens, its head {rows:,}; they do not belong"
+            " together: use the model's own tokenizer"
+        )
+    return ""
 
 
 def warn_of_words(name: str, tokens: Collection[str], read: Callable[[str], str]) -> str:
@@ -492,7 +574,7 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
     other = [
         (n, own, lent)
         for n, (own, lent) in pairs
-        if own != lent and not (_FREE.fullmatch(own) or _FREE.fullmatch(lent))
+        if own != lent and own and lent and not (_FREE.fullmatch(own) or _FREE.fullmatch(lent))
     ]
     if other:
         first = ", ".join(f"{n} is {own!r} against {lent!r}" for n, own, lent in other[:3])

@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -26,6 +27,7 @@ from probing.kernel.models.check import (
     log_notes,
     longest_input,
     shape_of,
+    token_ids,
     try_masks,
     with_offsets,
 )
@@ -67,6 +69,11 @@ class Encoder:
     def __reduce__(self) -> tuple[Any, ...]:
         """Another process opens the model by itself."""
         return _opened_again, (self.opens, self.name, self.weights_id, self.configuration)
+
+    @cached_property
+    def token_ids(self) -> np.ndarray:
+        """The ids that have a token, in order."""
+        return token_ids(self.tokenizer)
 
     @property
     def layers(self) -> int:
@@ -337,6 +344,7 @@ def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
 def _load(located: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[str]]:
     """A masked language model, and the names of the weights of its head that its checkpoint lacks."""
     config = AutoConfig.from_pretrained(located.folder, trust_remote_code=False)
+    own_code = ModelFiles(located.folder).own_code
     # Sizes that do not fit are named below; transformers' own error names none.
     options = {"config": config, "dtype": dtype, "output_loading_info": True, "ignore_mismatched_sizes": True}
     with quiet_loading():
@@ -349,17 +357,22 @@ def _load(located: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[st
     if other := min(
         info["mismatched_keys"], default=None, key=lambda mismatch: ("embeddings" not in mismatch[0], mismatch[0])
     ):
-        raise ModelError(f"{located.title} {_size_mismatch(*other)}")
-    check_body(located.title, model, info["missing_keys"], info["unexpected_keys"], ModelFiles(located.folder).own_code)
+        weight, stored, configured = other
+        raise ModelError(f"{located.title} {_size_mismatch(weight, stored, configured, own_code)}")
+    check_body(located.title, model, info["missing_keys"], info["unexpected_keys"], own_code)
     of_head = {name for name in info["missing_keys"] if not name.startswith(f"{model.base_model_prefix}.")}
     return model.eval(), of_head - give_bias(model, of_head)
 
 
-def _size_mismatch(name: str, stored: Collection[int], configured: Collection[int]) -> str:
+def _size_mismatch(name: str, stored: Collection[int], configured: Collection[int], own_code: str) -> str:
     if 0 in stored:
         way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
         return f"has weights without values ({name}), as DeepSpeed ZeRO-3 saves them if they are not gathered; {way}"
     sizes = f"of size {' x '.join(map(str, stored))}, its config.json says {' x '.join(map(str, configured))}"
+    if own_code:
+        return (
+            f"has its own code ({own_code}), which is not run here, so it cannot be used: the weight {name} is {sizes}"
+        )
     causes = "a vocabulary that was resized in one place only, heads that were pruned, or another model's config.json"
     return f"has the weight {name} {sizes}; usual causes are {causes}: save the model again with save_pretrained"
 

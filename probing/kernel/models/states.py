@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -38,10 +38,11 @@ class Filled:
     parts: list[int | None]  #: the tokenizer's own word that it is of
     words: list[tuple[int, int]]
     text: str
+    spaces: str  #: signs that the tokenizer reads as a space
 
     def pieces(self, first: int, last: int) -> list[int]:
         """Numbers of the tokens of these characters, with that of the space before them, if it is one."""
-        space = first - (self.text[first - 1 : first] == " ")
+        space = first - (first > 0 and self.text[first - 1] in self.spaces)
         # A space has no width where offsets are trimmed (RoBERTa).
         return [
             n
@@ -57,6 +58,18 @@ class Filled:
             self.spans[pieces[0]][0] < len(self.text[:first].rstrip()) or self.spans[pieces[-1]][1] > last
         )
         return [] if merged else pieces
+
+    def words_of(self, pieces: Sequence[int]) -> tuple[int, ...]:
+        """Place in ``pieces`` of the first token of each one's word: the tokenizer's own, which ends at a blank, too.
+
+        Gemma's tokenizer cuts no words.
+        """
+        starts: list[int] = []
+        for place, n in enumerate(pieces):
+            between = self.text[self.spans[n - 1][1] : self.spans[n][0] + 1]
+            inside = starts and self.parts[n] == self.parts[n - 1] and not any(map(str.isspace, between))
+            starts.append(starts[-1] if inside else place)
+        return tuple(starts)
 
     def masked(self, mask: int) -> list[int] | None:
         """The token ids with one mask in place of each word; None if a word has no tokens of its own."""
@@ -94,15 +107,25 @@ def filled_by(
         texts, truncation=False, return_offsets_mapping=True, return_special_tokens_mask=True, verbose=False
     )
     parts = [read.word_ids(n) for n in range(len(texts))]
-    columns = zip(
-        read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], parts, places, texts, strict=True
+    before = {text[first - 1 : first] for text, spans in zip(texts, places, strict=True) for first, _ in spans}
+    spaces = [_spaces(tokenizer, before)] * len(texts)
+    tokens = (read["input_ids"], read["offset_mapping"], read["special_tokens_mask"], parts)
+    return [Filled(*column) for column in zip(*tokens, places, texts, spaces, strict=True)]
+
+
+def _spaces(tokenizer: PreTrainedTokenizerBase, signs: Iterable[str]) -> str:
+    """The space, and those of the signs that the tokenizer makes one, such as a no-break space."""
+    normalizer = tokenizer.backend_tokenizer.normalizer
+    others = {sign for sign in signs if sign.isspace() and sign != " "} if normalizer else set()
+    return " " + "".join(
+        sign for sign in sorted(others) if normalizer.normalize_str(f"a{sign}a") == normalizer.normalize_str("a a")
     )
-    return [Filled(*column) for column in columns]
 
 
 def own_mask(text: str, encoder: Encoder) -> str:
     """The text with the model's mask in each ``[MASK]``; some tokenizers set a token for a blank before it."""
-    return re.sub(rf" ?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
+    spaces = re.escape(_spaces(encoder.tokenizer, text))
+    return re.sub(rf"[{spaces}]?{re.escape(MASK)}", lambda _: encoder.tokenizer.mask_token, text)
 
 
 def masked_rows(prompts: Sequence[str], encoder: Encoder) -> list[tuple[list[int], str]]:

@@ -147,8 +147,17 @@ class Database:
 
 def read_files(paths: Collection[Path]) -> str:
     """SQL of the rows of some files, of which there is at least one."""
-    quoted = ", ".join("'{}'".format(str(path).replace("'", "''")) for path in paths)
-    return f"read_parquet([{quoted}])"
+    return f"read_parquet([{', '.join(map(quoted, map(pattern, paths)))}])"
+
+
+def pattern(path: Path) -> str:
+    """The pattern of DuckDB's that this path alone has: signs of patterns stand for themselves in brackets."""
+    return re.sub(r"([\[?*])", r"[\1]", str(path))
+
+
+def quoted(text: str) -> str:
+    """A text as SQL."""
+    return "'{}'".format(text.replace("'", "''"))
 
 
 def _only_runs(cursor: duckdb.DuckDBPyConnection, opened: Opened, sql: str, runs: Collection[str]) -> None:

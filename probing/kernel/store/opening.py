@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import Provenance, stored_provenance
 from probing.kernel.store.columns import KEYS, SCHEMAS, SORT, TABLES, create_statement
-from probing.kernel.store.database import THREADS, TRIES, Database, Opened, damaged_files, read_files
+from probing.kernel.store.database import THREADS, TRIES, Database, Opened, damaged_files, pattern, quoted, read_files
 from probing.kernel.store.kinds import FACTS, KINDS, Kind
 from probing.kernel.store.parquet import (
     SourceFile,
@@ -188,7 +188,9 @@ def _connected(sources: Sequence[Path]) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect(
         config={"python_enable_replacements": "false", "threads": THREADS, "memory_limit": _MEMORY}
     )
-    folders = ", ".join("'{}'".format(str(Path(source).absolute()).replace("'", "''")) for source in sources)
+    paths = [Path(source).absolute() for source in sources]
+    # DuckDB looks for both: the pattern that it is given, and the file that it finds by it.
+    folders = ", ".join(quoted(form) for path in paths for form in dict.fromkeys((str(path), pattern(path))))
     for setting in (
         "autoinstall_known_extensions = false",
         "autoload_known_extensions = false",
