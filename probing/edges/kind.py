@@ -91,12 +91,6 @@ RULES = (
         "{n:,} predictions of {part}, expected {targets:,} targets x {layers} layers",
     ),
     Rule(
-        f"""SELECT run_id AS id, s.layer, s.part, s.label FROM edge_scores s JOIN {ASKED} r USING (run_id)
-            JOIN answered_labels a USING (run_id, layer, part, seen, label)
-            WHERE (s.tp, s.fp, s.fn, s.tn) <> (a.tp, a.fp, a.fn, a.tn)""",
-        "layer {layer}, {part}: other counts of the label {label} than its answers give",
-    ),
-    Rule(
         "SELECT run_id AS id, part, stray FROM answered_parts WHERE stray IS NOT NULL",
         "answers to the target {stray} of {part}, which is not stored",
     ),
@@ -121,6 +115,12 @@ RULES = (
         f"""SELECT r.run_id AS id, s.sentence, s.task FROM edge_sentences s JOIN {ASKED} r ON r.task = s.task
             WHERE sha256(s.text) <> s.text_sha256""",
         "sentence {sentence} of its task {task} has another text than its sha256 says",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, s.layer, s.part, s.label FROM edge_scores s JOIN {ASKED} r USING (run_id)
+            JOIN answered_labels a USING (run_id, layer, part, seen, label)
+            WHERE (s.tp, s.fp, s.fn, s.tn) <> (a.tp, a.fp, a.fn, a.tn)""",
+        "layer {layer}, {part}: other counts of the label {label} than its answers give",
     ),
 )
 

@@ -82,23 +82,6 @@ RULES = (
         "{said} has more sentences right than there are",
     ),
     Rule(
-        f"""SELECT s.run_id AS id, s.right, len(places) AS counted, {_SAID} FROM sentence_scores s
-            JOIN rights USING (run_id, {", ".join(_CELL)}) WHERE s.right <> counted""",
-        "{said} has {right:,} sentences right, its answers {counted:,}",
-    ),
-    Rule(
-        f"""SELECT s.run_id AS id, p.with_model, {_SAID} FROM sentence_pairs p
-            JOIN sentence_scores s USING (run_id, {", ".join(_CELL)})
-            LEFT JOIN rights a USING (run_id, {", ".join(_CELL)})
-            LEFT JOIN rights b ON b.model = p.with_model
-                AND {" AND ".join(f"b.{name} = p.with_{name}" for name in _CELL)}
-                AND {" AND ".join(f"b.{name} IS NOT DISTINCT FROM a.{name}" for name in _SAME)}
-            WHERE p."both"::BIGINT + p.only_this <> s.right OR s.right + p.only_other + p.neither <> s.n_test
-                OR len(b.places) <> p."both"::BIGINT + p.only_other
-                OR b.places IS NOT NULL AND p."both" <> len(list_intersect(a.places, b.places))""",
-        "{said} is compared with a probe of {with_model} by other counts than their answers give",
-    ),
-    Rule(
         f"""SELECT run_id AS id, reading, pooling, portion, found, range(r.layers::BIGINT) AS wanted
             FROM scored JOIN {ASKED} r USING (run_id)
             WHERE found <> wanted AND NOT (reading = '{MLP}' AND found[-1] < r.layers)""",
@@ -155,6 +138,23 @@ RULES = (
             (task, protocol)
             WHERE data <> t.sha256""",
         "it is of the data {data:.12}, those of its task {task} are {sha256:.12}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, s.right, len(places) AS counted, {_SAID} FROM sentence_scores s
+            JOIN rights USING (run_id, {", ".join(_CELL)}) WHERE s.right <> counted""",
+        "{said} has {right:,} sentences right, its answers {counted:,}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, p.with_model, {_SAID} FROM sentence_pairs p
+            JOIN sentence_scores s USING (run_id, {", ".join(_CELL)})
+            LEFT JOIN rights a USING (run_id, {", ".join(_CELL)})
+            LEFT JOIN rights b ON b.model = p.with_model
+                AND {" AND ".join(f"b.{name} = p.with_{name}" for name in _CELL)}
+                AND {" AND ".join(f"b.{name} IS NOT DISTINCT FROM a.{name}" for name in _SAME)}
+            WHERE p."both"::BIGINT + p.only_this <> s.right OR s.right + p.only_other + p.neither <> s.n_test
+                OR len(b.places) <> p."both"::BIGINT + p.only_other
+                OR b.places IS NOT NULL AND p."both" <> len(list_intersect(a.places, b.places))""",
+        "{said} is compared with a probe of {with_model} by other counts than their answers give",
     ),
 )
 

@@ -100,8 +100,19 @@ def _refuse_other_rows(path: str) -> None:
             connection.execute(f"SELECT count(*), sum(hash(r)::HUGEINT) FROM {rows} r", values).fetchone()
             for rows, values in (("by_arrow", []), ("read_parquet([$1])", [path]))
         )
+        for number in range(file.num_row_groups):
+            _refuse_other_ends(file.metadata.row_group(number), file.read_row_group(number))
     if ours != theirs:
         raise ValueError("two libraries read different rows in it")
+
+
+def _refuse_other_ends(group: pq.RowGroupMetaData, rows: pa.Table) -> None:
+    """Whoever looks for a value skips the groups whose smallest and largest values exclude it."""
+    for chunk in map(group.column, range(group.num_columns)):
+        if chunk.path_in_schema in rows.column_names and chunk.is_stats_set and chunk.statistics.has_min_max:
+            ends = pc.min_max(rows.column(chunk.path_in_schema)).as_py()
+            if ends["min"] < chunk.statistics.min or ends["max"] > chunk.statistics.max:
+                raise ValueError(f"its footer says other values of {chunk.path_in_schema} than its rows have")
 
 
 @contextmanager
