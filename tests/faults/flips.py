@@ -64,7 +64,7 @@ def arrays(path: Path) -> Any:
 def files(folder: Path) -> Iterator[tuple[str, Path, Read]]:
     """Kind, file and reader: each table as it ships and as it is written now, and each other kind of file."""
     for table in TABLES:
-        shipped = min(files_of(table, DATA), key=lambda path: path.stat().st_size, default=None)
+        shipped = min(files_of(table, DATA / "snapshot"), key=lambda path: path.stat().st_size, default=None)
         rows = read_table(shipped, table) if shipped else []
         name = shipped.name if shipped else f"{table}.parquet"
         yield f"{table}, sealed", write_table(table, rows, folder / "whole" / name), table_rows

@@ -56,10 +56,16 @@ def seal(path: Path) -> None:
 
 
 def _place(stream: BinaryIO) -> int:
-    """Where the footer begins; 0 of a file that has none."""
+    """Where the footer begins, by what the file says of its length; an ``OSError`` if its end is not that of Parquet."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - _END))
-    return max(0, size - _END - int.from_bytes(stream.read(4), "little"))
+    length, form = stream.read(_END - len(_FORMAT)), stream.read()
+    if form != _FORMAT:
+        raise OSError(
+            f"it has {size:,} bytes, expected a Parquet file. It is truncated or no Parquet: delete it and run again"
+            " the command that made it"
+        )
+    return size - _END - int.from_bytes(length, "little")
 
 
 def sums(path: Path) -> tuple[str, str]:
@@ -68,8 +74,8 @@ def sums(path: Path) -> tuple[str, str]:
     with path.open("rb") as stream:
         place = _place(stream) - _LENGTH
         stream.seek(max(0, place))
-        found = stream.read(_LENGTH) if place > 0 else b""
-        sealed = found.startswith(_MARK)
+        found = stream.read(_LENGTH)
+        sealed = place > 0 and found.startswith(_MARK)
         stream.seek(0)
         left = place if sealed else sys.maxsize
         while chunk := stream.read(min(_CHUNK, left)):
@@ -99,9 +105,9 @@ def examine(paths: Iterable[Path], again: bool = False) -> None:
     read_strange({path: None for path, why in found.items() if why is None})
     if new and monotonic() - began > _LONG:
         kept = {path: state for path, state in _noted().items() if Path(path).exists()}
-        kept |= {str(path.absolute()): list(state[1:]) for path, state in new.items() if not _known[state]}
+        kept |= {str(path.absolute()): list(state[1:]) for path, state in new.items() if _known.get(state) == ""}
         with suppress(OSError):
-            atomic_text(_note(), json.dumps(kept, indent=0))
+            atomic_text(cache_folder() / "examined.json", json.dumps(kept, indent=0))
 
 
 def read_strange(asked: Mapping[Path, Contents | None]) -> dict[Path, Contents]:
@@ -121,28 +127,20 @@ def read_strange(asked: Mapping[Path, Contents | None]) -> dict[Path, Contents]:
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
                 check=False,
             )
-            said, how = done.stdout, f"it ends the process that reads it ({_end_of(done.returncode)})"
-        except subprocess.TimeoutExpired as error:
-            said, how = error.stdout or b"", f"it cannot be read in {_PATIENCE} s"
+            code, said, errors = done.returncode, done.stdout, done.stderr
+            how = f"it ends the process that reads it ({signal.Signals(-code).name if code < 0 else code})"
+        except subprocess.TimeoutExpired as late:
+            said, errors, how = late.stdout or b"", late.stderr or b"", f"it cannot be read in {_PATIENCE} s"
         ready, *answers = said.decode().splitlines() or [""]
         if ready != strange.READY:
-            why = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+            why = errors.decode(errors="replace").strip().rpartition("\n")[2]
             raise StoreError(f"cannot start a process that reads {left[0]} ({why}); start the program again")
         found |= {path: Contents(**json.loads(answer)) for path, answer in zip(left, answers, strict=False)}
         if len(answers) < len(left):
             found[left[len(answers)]] = Contents(problem=how)
-    _known.update(
-        {
-            state: read.problem and _damaged(path, read.problem)
-            for path, read in found.items()
-            if (state := states[path])
-        }
-    )
+    whys = {path: read.problem and _damaged(path, read.problem) for path, read in found.items()}
+    _known.update({state: whys[path] for path, state in states.items() if state})
     return found
-
-
-def _end_of(code: int) -> str:
-    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
 def _damaged(path: Path, why: str) -> str:
@@ -161,23 +159,13 @@ def _by_sum(path: Path) -> str | None:
     """Why a file is damaged, by its seal, its end, or as one that ships; empty if it is not, None if it is strange."""
     try:
         now, sealed = sums(path)
-        with path.open("rb") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - len(_FORMAT)))
-            whole = stream.read() == _FORMAT
     except OSError as error:
         return f"cannot read {path}: {error}"
-    if not whole:
-        return (
-            f"cannot read {path} ({size} bytes), expected a Parquet file. It is truncated or no Parquet: delete it and"
-            " run again the command that made it"
-        )
     if sealed:
         return "" if now == sealed else _damaged(path, "its bytes are not those that were written")
-    if expected := shipped_sums().get(path.absolute()):
-        return (
-            "" if now == expected else f"{path} is not the file that ships; restore {SHIPPED.parent} as it was shipped"
-        )
+    if shipped_sums().get(path.absolute(), now) != now:
+        return f"{path} is not the file that ships; restore {SHIPPED.parent} as it was shipped"
+    # Also a copy of a file that ships.
     return "" if now in shipped_sums().values() else None
 
 
@@ -191,14 +179,10 @@ def shipped_sums() -> dict[Path, str]:
     return {SHIPPED.parent / name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
 
 
-def _note() -> Path:
-    return cache_folder() / "examined.json"
-
-
 def _noted() -> dict[str, list[int]]:
     """Path -> size and time of files that an earlier process found without damage."""
     try:
-        noted = json.loads(_note().read_text(encoding="utf-8"))
+        noted = json.loads((cache_folder() / "examined.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return noted if isinstance(noted, dict) else {}
