@@ -56,7 +56,7 @@ def seal(path: Path) -> None:
 
 
 def _place(stream: BinaryIO) -> int:
-    """Where the footer begins, by what the file says of its length; an ``OSError`` if the end is not that of Parquet."""
+    """Where the footer begins, by what the file says of its length; an ``OSError`` if it is not one of Parquet."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(max(0, size - _END))
     length, form = stream.read(_END - len(_FORMAT)), stream.read()
