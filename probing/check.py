@@ -26,12 +26,11 @@ from probing.kernel.registry import REPOSITORY, ModelEntry, has_data, read_regis
 from probing.kernel.store.check import check_store
 from probing.kernel.store.kinds import RUNS_OF_FILES
 from probing.kernel.store.parquet import files_of, read_table
+from probing.kernel.store.seals import SHIPPED
 from probing.sentences.probes import SHIPPED as SENTENCE_PROBES
 from probing.sentences.probes import read_probes as read_sentence_probes
 from probing.sentences.published import PublishedSentences
 
-#: The sha256 of every shipped file; written by `make sums`.
-SHIPPED = REPOSITORY / "data" / "SHA256SUMS"
 #: Folder of a model -> identity of its weights.
 Identity = Callable[[str], str]
 

@@ -1,6 +1,7 @@
 """Joins the commands; user errors are printed without a traceback."""
 
 import logging
+import re
 import signal
 import sys
 from collections.abc import Callable, Mapping
@@ -297,6 +298,15 @@ class CommandsOnCall(TyperGroup):
         for number, word in enumerate(args, 1):
             refuse_half_characters(word, f"word {number} of the command, {word!r},", OptionError)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """As in typer; a word that is none of a few is refused in the program's words, not in pydantic's."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            ours = r"got \1; expected one of \2"
+            error.message = re.sub(r"^Value error, (.*) is not one of (.*)\.$", ours, error.message)
+            raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command itself."""

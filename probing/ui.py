@@ -102,7 +102,7 @@ def main() -> None:
     from streamlit.web import cli
 
     Thread(target=prepare, daemon=True).start()
-    sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
+    sys.exit(cli.main(["run", str(REPOSITORY / "server.py"), *sys.argv[1:]], prog_name="streamlit"))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,30 @@ SCANS = {
     ),
 }
 
+#: Counts of a probe's answers for one label, as ``edges.rows`` counts them; the last label may be that of all gold
+#: labels that training does not have.
+SCANS["answered_labels"] = f"""
+    WITH said AS (
+        SELECT p.run_id, r.task, p.layer, p.part, t.seen, p.predicted, t.gold, t.unknown_gold
+        FROM edge_predictions p JOIN {ASKED} r ON r.run_id = p.run_id JOIN edge_targets t ON {_TARGET}
+    ), each AS (
+        SELECT run_id, layer, part, seen, unnest(predicted) AS label, gold AS other, true AS said FROM said
+        UNION ALL SELECT run_id, layer, part, seen, unnest(gold), predicted, false FROM said
+    ), counted AS (
+        SELECT run_id, layer, part, seen, label, count(*) FILTER (said AND list_contains(other, label)) AS tp,
+            count(*) FILTER (said AND NOT list_contains(other, label)) AS fp,
+            count(*) FILTER (NOT said AND NOT list_contains(other, label)) AS fn
+        FROM each GROUP BY ALL
+    ), together AS (
+        SELECT run_id, task, layer, part, s.seen, count(*) FILTER (said.seen = s.seen) AS n,
+            coalesce(sum(unknown_gold) FILTER (said.seen = s.seen), 0) AS missed,
+            count(*) FILTER (said.seen = s.seen AND unknown_gold = 0) AS others
+        FROM said, (SELECT unnest([true, false]) AS seen) s GROUP BY ALL
+    )
+    SELECT run_id, layer, part, seen, label, coalesce(tp, 0) AS tp, coalesce(fp, 0) AS fp,
+        if(l.n > 0, coalesce(fn, 0), missed)::BIGINT AS fn, if(l.n > 0, t.n - coalesce(tp + fp + fn, 0), others) AS tn
+    FROM together t JOIN edge_labels l USING (task) LEFT JOIN counted c USING (run_id, layer, part, seen, label)"""
+
 RULES = (
     Rule(
         f"""SELECT run_id AS id, task FROM {ASKED} WHERE task NOT IN (
@@ -91,6 +115,12 @@ RULES = (
         f"""SELECT r.run_id AS id, s.sentence, s.task FROM edge_sentences s JOIN {ASKED} r ON r.task = s.task
             WHERE sha256(s.text) <> s.text_sha256""",
         "sentence {sentence} of its task {task} has another text than its sha256 says",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, s.layer, s.part, s.label FROM edge_scores s JOIN {ASKED} r USING (run_id)
+            JOIN answered_labels a USING (run_id, layer, part, seen, label)
+            WHERE (s.tp, s.fp, s.fn, s.tn) <> (a.tp, a.fp, a.fn, a.tn)""",
+        "layer {layer}, {part}: other counts of the label {label} than its answers give",
     ),
 )
 

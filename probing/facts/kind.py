@@ -2,6 +2,7 @@
 
 from probing.facts import tables
 from probing.facts.counts import count_facts
+from probing.facts.fact import TOO_LONG
 from probing.facts.requests import CandidateRunConfig, RunConfig
 from probing.facts.store import fact_runs
 from probing.facts.store_candidates import candidate_runs
@@ -156,6 +157,9 @@ _ENDS = {
     end: ", ".join(f"{name}rank {sign} ({name}tied - 1) / 2" for name in ("", "alone_", "pmi_"))
     for end, sign in (("first", "-"), ("last", "+"))
 }
+#: What touches the gap on either side, and whether nothing else is there.
+_AROUND = """(regexp_extract(prompt, '(\\S+|\\s+)\\[MASK\\]', 1), regexp_extract(prompt, '\\[MASK\\](\\S+|\\s+)', 1),
+    regexp_matches(prompt, '^(\\S*|\\s*)\\[MASK\\]'), regexp_matches(prompt, '\\[MASK\\](\\S*|\\s*)$'))"""
 CANDIDATE_RULES = (
     Rule(
         f"""SELECT run_id AS id, n_read, n_probed, sum_of_part(left_out, 'facts') AS n_left FROM {ASKED}
@@ -184,6 +188,26 @@ CANDIDATE_RULES = (
             JOIN candidate_facts USING (run_id, fact_id)
             WHERE greatest({_ENDS["last"]}) > candidates OR least({_ENDS["first"]}) < 1""",
         "fact {fact_id}, layer {layer}: a rank that {candidates:,} candidates do not have",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, fact_id, fewer_pieces, equal_pieces, candidates FROM candidate_facts JOIN {ASKED}
+            USING (run_id) WHERE fewer_pieces::BIGINT + equal_pieces > candidates""",
+        "fact {fact_id}: {fewer_pieces:,} candidates with fewer and {equal_pieces:,} with as many tokens, of"
+        " {candidates:,}",
+    ),
+    # Prompts that are equal around the gap cut the candidates alike; long ones may leave out some.
+    Rule(
+        f"""WITH alike AS (
+                SELECT f.*, candidates::BIGINT + filtered AS different, {_AROUND} AS around
+                FROM candidate_facts f JOIN {ASKED} r USING (run_id)
+                WHERE coalesce(by_part(r.left_out)['candidates']['{TOO_LONG}'], 0) = 0
+            )
+            SELECT run_id AS id, relation, 'candidates' AS what FROM alike
+            GROUP BY run_id, relation, around HAVING min(different) < max(different)
+            UNION ALL SELECT run_id, relation, 'candidates with fewer or as many tokens' FROM alike WHERE filtered = 0
+            GROUP BY run_id, relation, around, pieces
+            HAVING (min(fewer_pieces), min(equal_pieces)) <> (max(fewer_pieces), max(equal_pieces))""",
+        "other numbers of {what} for prompts of the relation {relation} that are equal around the gap",
     ),
 )
 

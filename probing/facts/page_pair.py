@@ -115,14 +115,13 @@ def choose(view: View) -> Pair | None:
 
 def _bases(view: View) -> dict[str, str]:
     """Fine-tuned model -> its base, of models with results of any kind."""
-    bases = (
-        dict(view.runs.loc[view.runs["base"].fillna("") != "", ["model", "base"]].itertuples(index=False))
-        if len(view.runs)
-        else {}
-    )
-    if view.models is not None:
-        bases |= {row.model: row.base for row in view.models.itertuples() if row.base}
-    return view.read(tuned_models).set_index("model")["base"].to_dict() | bases
+    bases = view.read(tuned_models).set_index("model")["base"].to_dict()
+    for table in (view.runs, view.models):
+        if table is not None and len(table):
+            # Empty, or None, of a base.
+            tuned = table[table["base"].fillna("") != ""]
+            bases |= dict(zip(tuned["model"], tuned["base"], strict=True))
+    return bases
 
 
 def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pair:

@@ -100,7 +100,9 @@ def relation_forgetting(
     rows = []
     for run in runs:
         for relation in judged.get(run.run_id, []):
-            name = named[run.probe_set, relation.relation]
+            # The file of facts may be damaged.
+            unnamed = {"label": relation.relation, "cardinality": ""}
+            name = named.get((run.probe_set, relation.relation), unnamed)
             rows.append(
                 (
                     run.run_id,

@@ -10,6 +10,8 @@ from probing.sentences.tasks import SENTENCE_TASKS
 _CELL = ("pooling", "layer", "reading", "portion")
 _TASK = "t.task = r.task AND t.protocol = r.protocol"
 _TUNED = "coalesce(r.base, '') NOT IN ('', r.model)"
+#: Runs that are equal in these asked the same sentences, and trained a base's probes alike.
+_SAME = ("task", "protocol", "seed", "n_test", "left_out", "code_version", "device")
 _SAID = """'the ' || s.reading || ' probe of layer ' || s.layer || ' (' || s.pooling
     || if(s.portion = 1, '', ', 1/' || s.portion || ' of the sentences') || ')' AS said"""
 
@@ -25,6 +27,16 @@ SCANS = {
             SELECT p.run_id, p.pooling, p.layer, p.reading, p.portion, len(p.predicted) AS n,
                 list_filter(p.predicted, lambda x: x <> {LEFT_OUT}) AS labels
             FROM sentence_predictions p JOIN {ASKED} r USING (run_id))"""
+    ),
+    # The places of the sentences that a probe has right.
+    "rights": (
+        f"""
+        SELECT {", ".join(f"p.{name}" for name in ("run_id", *_CELL))},
+            r.model, {", ".join(f"r.{name}" for name in _SAME)},
+            list_filter(range(len(p.predicted)::BIGINT), lambda x: p.predicted[x + 1] = g.labels[x + 1]) AS places
+        FROM sentence_predictions p JOIN {ASKED} r USING (run_id) JOIN (
+            SELECT task, protocol, list(label ORDER BY place) AS labels FROM sentence_examples GROUP BY ALL
+        ) g USING (task, protocol)"""
     ),
 }
 
@@ -126,6 +138,23 @@ RULES = (
             (task, protocol)
             WHERE data <> t.sha256""",
         "it is of the data {data:.12}, those of its task {task} are {sha256:.12}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, s.right, len(places) AS counted, {_SAID} FROM sentence_scores s
+            JOIN rights USING (run_id, {", ".join(_CELL)}) WHERE s.right <> counted""",
+        "{said} has {right:,} sentences right, its answers {counted:,}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, p.with_model, {_SAID} FROM sentence_pairs p
+            JOIN sentence_scores s USING (run_id, {", ".join(_CELL)})
+            LEFT JOIN rights a USING (run_id, {", ".join(_CELL)})
+            LEFT JOIN rights b ON b.model = p.with_model
+                AND {" AND ".join(f"b.{name} = p.with_{name}" for name in _CELL)}
+                AND {" AND ".join(f"b.{name} IS NOT DISTINCT FROM a.{name}" for name in _SAME)}
+            WHERE p."both"::BIGINT + p.only_this <> s.right OR s.right + p.only_other + p.neither <> s.n_test
+                OR len(b.places) <> p."both"::BIGINT + p.only_other
+                OR b.places IS NOT NULL AND p."both" <> len(list_intersect(a.places, b.places))""",
+        "{said} is compared with a probe of {with_model} by other counts than their answers give",
     ),
 )
 

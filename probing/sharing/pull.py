@@ -26,11 +26,13 @@ from probing.kernel.files import (
 )
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.store.check import conflicts
+from probing.kernel.store.parquet import read_table, table_of, write_table
 from probing.sharing.share import (
     DATA,
     MANIFEST,
     Manifest,
     asked_hub,
+    described,
     first_problem,
     read_manifest,
     repository_type,
@@ -82,6 +84,7 @@ def pull(request: PullRequest, say: Say = print) -> None:
                 placed = _place_heads(incoming)
             else:
                 _check_runs(incoming, manifest, title, target)
+                manifest = _written_again(incoming, manifest)
                 placed = [_place_runs(incoming, target, manifest)]
         finally:
             shutil.rmtree(incoming, ignore_errors=True)
@@ -190,6 +193,18 @@ def _check_runs(incoming: Path, manifest: Manifest, title: str, target: Path) ->
         problem = next(conflicts(incoming / DATA, others), None)
     if problem:
         raise HubError(f"{title} cannot be pulled: {problem.replace(f'{incoming / DATA}/', '')}; nothing was taken")
+
+
+def _written_again(incoming: Path, manifest: Manifest) -> Manifest:
+    """Writes every table again, so that no footer of unknown hand stays; returns the manifest with the new sums."""
+    for path in (incoming / DATA).iterdir():
+        table = str(table_of(path))
+        write_table(table, read_table(path, table), path)
+    of_ours = described(incoming, manifest.what, manifest.model).model_copy(
+        update={"code_version": manifest.code_version}
+    )
+    atomic_text(incoming / MANIFEST, of_ours.model_dump_json(indent=1) + "\n")
+    return of_ours
 
 
 def _place_runs(incoming: Path, target: Path, manifest: Manifest) -> Path:

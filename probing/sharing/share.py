@@ -14,7 +14,8 @@ import pyarrow as pa
 from pydantic import Field, ValidationError, model_validator
 
 from probing import __version__
-from probing.facts.fact import Fact
+from probing.facts.fact import MASK, Fact, fill
+from probing.facts.kind import CANDIDATES
 from probing.facts.stored_run import run_files
 from probing.kernel.errors import HubError, StoreError
 from probing.kernel.files import file_sha256
@@ -24,7 +25,9 @@ from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS, TABLES, Table
 from probing.kernel.store.kinds import FACTS, Kind, kinds_of, light
 from probing.kernel.store.opening import write_counts
-from probing.kernel.store.parquet import check_file, files_of, read_table, rows_and_values, table_of, text_size
+from probing.kernel.store.parquet import files_of, read_table, table_of
+from probing.kernel.store.seals import read_strange
+from probing.kernel.store.strange import Contents
 from probing.kernel.text import in_short
 from probing.subjects import HEADS, everything_shared
 
@@ -38,6 +41,8 @@ MODEL_NAME = re.compile(r"(?!.*\.\.)\w[\w .@/+=,:-]{0,199}")
 #: Maximum values of a column, and bytes of all texts of a share when they are read. A few kilobytes can expand to far
 #: more.
 MAX_VALUES, MAX_TEXT = 200_000_000, 1 << 30
+#: Maximum bytes of one text, several times those of the longest sentence and configuration that are known.
+LONGEST_TEXT = 100_000
 #: The form of the paths of shared heads (True), and of all other shared files.
 PATHS = {True: rf"{HEADS}/[0-9a-f]{{16}}/({'|'.join(STORED)})-seed[0-9]+/layer-[0-9]{{2,3}}\.safetensors"}
 PATHS[False] = rf"{DATA}/[a-z_]+(-[^/\\\0]+)?\.parquet"
@@ -138,7 +143,7 @@ def title_of(name: str, kind: str) -> str:
 def first_problem(folder: Path, what: str, model: str, folders: Sequence[Path]) -> str | None:
     """What is wrong with the files of runs of a share, in words; None if nothing is.
 
-    Footers and sizes of texts are read first, so that what is too large is refused before it takes memory. Counts that
+    All files are read by another process first, so that what is too large or ends that process is refused. Counts that
     the files lack are written.
     """
     data, kinds = folder / DATA, kinds_of(what)
@@ -158,6 +163,8 @@ def first_problem(folder: Path, what: str, model: str, folders: Sequence[Path]) 
             if kind.name == FACTS and (problem := next(_missing(rows, data), None)):
                 return problem
             for row in rows:
+                if kind.name == CANDIDATES.name and (strange := next(_strange_ids(row, data), None)):
+                    return strange
                 # What a base's text states of each fact is known where it was counted, and may be unknown here.
                 if kind.name != FACTS or not (data / TABLES["known"].file_name(row)).is_file():
                     # What is wrong with rows that cannot be counted, the rules say.
@@ -188,6 +195,18 @@ def _missing(rows: Sequence[dict], data: Path) -> Iterator[str]:
                 yield f"run {row['run_id']} is not complete: {path.name} is missing"
 
 
+def _strange_ids(row: Mapping[str, Any], data: Path) -> Iterator[str]:
+    """The facts of a run among candidates whose id no template gives that their prompt can be made of."""
+    path = data / TABLES["candidate_facts"].file_name(dict(row))
+    for fact in read_table(path, "candidate_facts").to_pylist() if path.is_file() else ():
+        prompt, subject = fact["prompt"], fact["subject"]
+        places = [found.start() for found in re.finditer(f"(?={re.escape(subject)})", prompt)]
+        filled = [f"{prompt[:place]}[X]{prompt[place + len(subject) :]}".replace(MASK, "[Y]") for place in places]
+        told = (row["probe_set"], fact["relation"], subject, fact["object"])
+        if fact["fact_id"] not in {Fact(*told, template, prompt).fact_id for template in (prompt, *filled)}:
+            yield f"{path.name} says that {fact['fact_id']} is {in_short(prompt)!r}, which has another id"
+
+
 def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> str | None:
     """How a file's rows differ from its name, or from what a file of that table can hold; None if they do not."""
     columns = table.per.split()
@@ -211,22 +230,26 @@ def _other_than_named(name: str, table: Table, rows: pa.Table, model: str) -> st
     for row in rows.to_pylist() if table.name == "facts" else ():
         if Fact(**{part: row[part] for part in parts}).fact_id != row["fact_id"]:
             return f"says that {row['fact_id']} is {in_short(row['prompt'])!r}, which has another id"
+        if row["prompt"] not in (row["template"], fill(row["template"], row["subject"])):
+            return f"says that {row['fact_id']} is asked as {in_short(row['prompt'])!r}, not as its template says"
     return None
 
 
 def refuse_large(paths: Sequence[Path]) -> None:
-    """Refuses files by their footers and the size of their texts, before they take memory."""
-    size = 0
-    for path in paths:
-        table = TABLES[str(table_of(path))]
-        check_file(path, table.name)
-        rows, values = rows_and_values(path)
-        most = min(rows * table.longest, MAX_VALUES)
-        size += text_size(path, MAX_TEXT - size) if rows <= table.most_rows and values <= most else 0
+    """Refuses files that cannot be read, or hold too much, by a process of its own that reads them."""
+    tables, size = {path: TABLES[str(table_of(path))] for path in paths}, 0
+    bounds = {path: Contents(table.most_rows, MAX_VALUES, MAX_TEXT, LONGEST_TEXT) for path, table in tables.items()}
+    for path, found in read_strange(bounds).items():
+        if found.problem:
+            raise StoreError(f"cannot read {path.name}: {found.problem}; expected a Parquet file that `push` wrote")
+        size += found.text
         for got, limit, said in (
-            (rows, table.most_rows, "rows"),
-            (values, most, f"values in a column of {rows:,} rows"),
+            (found.rows, tables[path].most_rows, "rows"),
+            (found.values, MAX_VALUES, "values in a column"),
+            (found.longest, LONGEST_TEXT, "bytes in one text"),
             (size, MAX_TEXT, "bytes of text, with the files before it"),
+            # Of a file that is not read to its end, this mean says nothing.
+            (found.values, found.rows * tables[path].longest, f"values in a column of {found.rows:,} rows"),
         ):
             if got > limit:
                 raise StoreError(f"{path.name} holds {got:,} {said}, expected at most {limit:,}")

@@ -167,6 +167,54 @@ def test_texts_that_are_no_json_or_no_configuration_are_found(rows, kind):
                 assert problems(kind, rows[kind] | {table: changed}), (table, column, text[:20])
 
 
+#: What follows from stored answers: a table, the rows that have some, and what is added to a row of them.
+COUNTED: list[tuple[str, str, Callable[[dict], bool], dict[str, int]]] = [
+    *((SENTENCES, "sentence_scores", lambda row: True, {"right": by}) for by in (1, -1)),
+    (SENTENCES, "sentence_pairs", lambda row: row["neither"], {"both": 1, "neither": -1}),
+    # The number that each of both probes has right stays.
+    (
+        SENTENCES,
+        "sentence_pairs",
+        lambda row: row["only_this"] and row["only_other"],
+        {"both": 1, "only_this": -1, "only_other": -1, "neither": 1},
+    ),
+    *(
+        (
+            EDGES,
+            "edge_scores",
+            lambda row, more=more, less=less: row["part"] == "test" and row[less],
+            {more: 1, less: -1},
+        )
+        for more, less in (("tp", "fn"), ("fn", "tp"), ("fp", "tn"), ("tn", "fp"))
+    ),
+    (CANDIDATES, "candidate_facts", lambda row: True, {"candidates": 1}),
+    (CANDIDATES, "candidate_facts", lambda row: True, {"filtered": 1}),
+    (CANDIDATES, "candidate_facts", lambda row: True, {"fewer_pieces": 5}),
+    (CANDIDATES, "candidate_facts", lambda row: not row["filtered"] and row["pieces"] == 1, {"fewer_pieces": 1}),
+    (CANDIDATES, "candidate_facts", lambda row: not row["filtered"] and row["pieces"] == 1, {"equal_pieces": -1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "table", "has", "by"), COUNTED, ids=lambda one: str(one) if one else None)
+def test_counts_that_do_not_follow_from_the_stored_answers_are_found(rows, kind, table, has, by):
+    listed = rows[kind][table].to_pylist()
+    some = [number for number, row in enumerate(listed) if has(row)]
+    for number in {some[0], some[len(some) // 2], some[-1]}:
+        changed = [dict(row) for row in listed]
+        changed[number] |= {name: changed[number][name] + more for name, more in by.items()}
+        assert problems(kind, rows[kind] | {table: pa.Table.from_pylist(changed, SCHEMAS[table])}), listed[number]
+
+
+@pytest.mark.parametrize(("kind", "table"), [(SENTENCES, "sentence_predictions"), (EDGES, "edge_predictions")])
+def test_answers_from_which_other_counts_follow_are_found(rows, kind, table):
+    listed = rows[kind][table].to_pylist()
+    for number in (0, len(listed) // 2, len(listed) - 1):
+        changed = [dict(row) for row in listed]
+        said = changed[number]["predicted"]
+        changed[number]["predicted"] = [1 - said[0], *said[1:]] if kind == SENTENCES else [] if said else [0]
+        assert problems(kind, rows[kind] | {table: pa.Table.from_pylist(changed, SCHEMAS[table])}), listed[number]
+
+
 def beyond(column: Column) -> list:
     """Values outside a column's bounds that its type can hold."""
     if column.among:

@@ -22,21 +22,12 @@ from probing.kernel.store.parquet import (
     fingerprint_of,
     read_table,
     table_of,
-    text_size,
     version_of,
     write_table,
 )
 from tests.planted_store import ONE_MODEL, PlantedRun, plant_runs, prediction_rows
 
 ROWS = sorted(prediction_rows(ONE_MODEL[0]), key=lambda row: (row["fact_id"], row["layer"]))
-
-
-def test_the_size_of_texts_has_those_of_no_row_and_what_is_too_large_is_not_read(tmp_path: Path, monkeypatch):
-    texts = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["a", "x" * 5_000])
-    pq.write_table(pa.table({"text": texts}), tmp_path / "a.parquet", store_schema=False)
-    assert text_size(tmp_path / "a.parquet", 10_000) == 5_001
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda *_: pytest.fail("it was read"))
-    assert text_size(tmp_path / "a.parquet", 1_000) > 1_000
 
 
 def test_what_is_written_is_read(tmp_path: Path):

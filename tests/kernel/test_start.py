@@ -1,19 +1,24 @@
 """The command that starts the app, what its pages load, and what they show of the server's folders."""
 
 import ast
+import asyncio
 import os
 import socket
 import subprocess
 import sys
 import time
 import tomllib
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from streamlit.web.server.app_discovery import discover_asgi_app
 from streamlit.web.server.starlette import starlette_websocket
 
 from probing import ui as start
 from probing.kernel.app import frame as visits
+from probing.kernel.app import guard
 from probing.kernel.app.texts import without_server_folders
 from probing.kernel.registry import REPOSITORY
 
@@ -133,6 +138,54 @@ def test_folders_of_the_server_have_short_names(tmp_path, monkeypatch):
         "/usr/share and nothing of ours": "/usr/share and nothing of ours",
     }.items():
         assert without_server_folders(text) == expected
+
+
+def asked(path: str, host: str = "localhost:8501", method: str = "GET", size: int | None = None) -> tuple[int, str]:
+    """Status and text that a guarded server answers; 0 if the guard lets the request through."""
+    said: list[dict] = []
+
+    async def served(scope, receive, send):
+        said.append({"status": 0})
+
+    async def send(message):
+        said.append(message)
+
+    headers = [(b"host", host.encode()), *([] if size is None else [(b"content-length", str(size).encode())])]
+    scope = {"type": "http", "method": method, "path": path, "headers": headers}
+    asyncio.run(guard.Guard(served)(scope, None, send))
+    return said[0]["status"], said[-1].get("body", b"").decode()
+
+
+@pytest.mark.parametrize("path", ["/", "/layers", "/_stcore/metrics", "/_stcore/host-config", "/static/x.js"])
+def test_the_server_answers_no_other_host_by_http(path, repo_root: Path, monkeypatch):
+    server = tomllib.loads((repo_root / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
+    monkeypatch.setattr(starlette_websocket.config, "get_option", lambda name: server[name.removeprefix("server.")])
+    assert asked(path)[0] == asked(path, "[::1]:8501")[0] == asked("/_stcore/health", "evil.example")[0] == 0
+    for host in ("evil.example", "localhost.evil.example", "evil.example:8501", ""):
+        assert asked(path, host)[0] == 403
+
+
+def test_the_files_of_one_visitor_are_bounded_together(monkeypatch):
+    files = {"mine": {"a": SimpleNamespace(data=b"x" * 15_000_000)}}
+    held = SimpleNamespace(uploaded_file_mgr=SimpleNamespace(file_storage=files))
+    monkeypatch.setattr(guard.runtime, "get_instance", lambda: held)
+    put = partial(asked, method="PUT")
+    assert put("/_stcore/upload_file/mine/b", size=5_000_000)[0] == 0
+    status, said = put("/_stcore/upload_file/mine/b", size=5_000_001)
+    assert status == 413 and "20,000,000 bytes together, and 15,000,000 are there" in said
+    # Another visitor, the same file again, and one that does not say how long it is.
+    assert (
+        put("/_stcore/upload_file/other/b", size=5_000_001)[0]
+        == put("/_stcore/upload_file/mine/a", size=9_000_000)[0]
+        == 0
+    )
+    assert put("/app/_stcore/upload_file/mine/b")[0] == 413 and asked("/_stcore/upload_file/mine/b")[0] == 0
+
+
+def test_the_server_that_is_started_is_guarded(repo_root: Path):
+    found = discover_asgi_app(repo_root / "server.py")
+    assert found.is_asgi_app and found.app_name == "app"
+    assert "Middleware(Guard)" in (repo_root / "server.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

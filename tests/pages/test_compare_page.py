@@ -18,7 +18,7 @@ from tests.fine_tuning_planted import plant_everything, plant_facts, rank_of
 from tests.pages.conftest import charts, numbers, opening, plain, table_of, visited, words
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
 from tests.planted_store import PlantedRun, plant_runs
-from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, right
+from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, plant_sentence_runs, right
 from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series
 from tests.shipped import SNAPSHOT
 
@@ -270,3 +270,18 @@ def test_a_store_of_facts_and_an_empty_one_say_what_is_missing(tmp_path, monkeyp
         for tab in tabs:
             app = opening(folder, tmp_path / f"cache-{folder.name}", monkeypatch)("compare", compare_tab=tab)
             assert not app.exception and ("python -m probing" in commands(app) or charts(app))
+
+
+def test_a_file_of_counts_that_is_cut_short_is_named_and_the_page_is_drawn(tmp_path, monkeypatch):
+    """Other kinds of runs still know both models, and of a base no base."""
+
+    def without_base(table, rows):
+        return [row | {"base": row["base"] or None} for row in rows] if table == "sentence_runs" else rows
+
+    runs = [PlantedSentenceRun(BASE, ODD), PlantedSentenceRun(COLA, ODD)]
+    folder = plant_runs(plant_sentence_runs(tmp_path / "runs", runs, without_base))
+    for path in folder.rglob("layer_counts-*.parquet"):
+        path.write_bytes(path.read_bytes()[:-100])
+    app = opening(folder, tmp_path / "cache", monkeypatch)("compare")
+    assert not app.exception
+    assert any("layer\\_counts\\-" in one.value and "truncated" in one.value for one in app.warning)

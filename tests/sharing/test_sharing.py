@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,18 +14,20 @@ import yaml
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
+from probing.facts.fact import Fact
 from probing.heads.files import IDENTITY, read_identity
 from probing.kernel.errors import HeadError, HubError, StoreError
-from probing.kernel.files import cache_folder, pulled_folders, result_folders
+from probing.kernel.files import cache_folder, file_sha256, pulled_folders, result_folders
 from probing.kernel.models.arrays import sum_of
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import TABLES
 from probing.kernel.store.kinds import kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
+from probing.kernel.store.seals import sums
 from probing.main import app
 from probing.sharing.card import MADE_BY
-from probing.sharing.share import MANIFEST, described, read_manifest
+from probing.sharing.share import MANIFEST, _strange_ids, described, read_manifest
 from probing.subjects import SHARED_AS
 from tests.kernel.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
 from tests.planted_relatives import BASE, COLA
@@ -359,6 +362,16 @@ def repeated_text(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.column_names.index("run_id"), pa.field("run_id", long.type, nullable=False), long)
 
 
+def ends_the_reader(folder: Path) -> None:
+    """A column has another type in the description of its bytes than in the schema."""
+    rewrite(folder, "edge_mix", change=lambda rows: rows)
+    path = first(folder, "edge_mix-*.parquet")
+    content = path.read_bytes()
+    at = content.rindex(b"\x15\x02\x19")
+    path.write_bytes(content[:at] + b"\x15\x12\x19" + content[at + 3 :])
+    seal(folder)
+
+
 def no_text(rows: pa.Table) -> pa.Table:
     names = pa.array([b"\xff\xfe"] * len(rows)).cast(pa.string(), safe=False)
     return rows.set_column(0, rows.schema.field(0), names)
@@ -415,11 +428,15 @@ def contradict(folder: Path, table: str, **values: object) -> None:
 
 P, SUMS = "predictions", "0" * 64
 ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
-    "a text bomb": (FORGETTING, partial(change, table="forgetting_shares", asked="a" * 200_000), "text of 200,0"),
+    "a text bomb": (
+        FORGETTING,
+        partial(change, table="forgetting_shares", asked="a" * 200_000),
+        "200,000 bytes in one text",
+    ),
     "a text that a file has once": (
         EDGES,
         partial(rewrite, table="edge_scores", change=repeated_text),
-        "1,2..,...,... bytes of text",
+        "1,0..,...,... bytes of text",
     ),
     "a list bomb": (
         P,
@@ -436,7 +453,13 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         "1,001 rows, expected at most 1,000",
     ),
     "an impossible value": (FORGETTING, partial(change, table="forgetting_shares", n=4_000_000_000), "n is 4000000000"),
-    "bytes that are no text": (EDGES, partial(rewrite, table="edge_mix", change=no_text), "Invalid UTF8"),
+    "bytes that are no text": (
+        EDGES,
+        partial(rewrite, table="edge_mix", change=no_text),
+        "cannot read edge_mix-.*utf-8",
+    ),
+    "a footer that ends its reader": (EDGES, ends_the_reader, "edge_mix-.*ends the process that reads it .SIGABRT"),
+    "another prompt": (P, partial(change, table="facts", prompt="[MASK] is mine."), "not as its template says"),
     "a text with parts": (EDGES, partial(rewrite, table="edge_mix", change=parts), "cannot read .*edge_mix"),
     "a newer table": (
         EDGES,
@@ -534,6 +557,41 @@ def test_texts_are_refused_by_their_sum_over_all_files(share, run, monkeypatch):
     monkeypatch.setattr("probing.sharing.share.MAX_TEXT", 5_000)
     with pytest.raises(HubError, match="bytes of text, with the files before it, expected at most 5,000"):
         run("pull", "--from-folder", share(FORGETTING))
+
+
+def test_the_tables_of_a_pulled_share_are_written_again_with_their_sums_in_its_manifest(share, run):
+    folder = share(EDGES)
+    rewrite(folder, "edge_mix", change=lambda rows: rows)
+    run("pull", "--from-folder", folder)
+    (pulled,) = pulled_folders()
+    listed = {file["path"]: file["sha256"] for file in json.loads((pulled / MANIFEST).read_text())["files"]}
+    for path in pulled.rglob("*.parquet"):
+        now, sealed = sums(path)
+        assert now == sealed and listed[path.relative_to(pulled).as_posix()] == file_sha256(path)
+        assert rows_in(path, str(table_of(path))) == rows_in(first(folder, path.name), str(table_of(path)))
+    before = seen(pulled)
+    run("pull", "--from-folder", folder)
+    assert seen(pulled) == before and check_store(result_folders()) == []
+
+
+def test_the_id_of_a_fact_among_candidates_follows_from_a_template_of_its_prompt(tmp_path):
+    templated = Fact("cities", "river", "Spree", "Berlin", "[X] is in [Y], says [X]", "Spree is in [MASK], says Spree")
+    facts = [
+        replace(templated, template="[X] is in [Y].", prompt="Spree is in [MASK]."),
+        Fact("cities", "river", "", "Rome", "It is in [MASK].", "It is in [MASK]."),
+        Fact("cities", "river", "Po", "Rome", "Po flows to [Y]; [X].", "Po flows to [MASK]; Po."),
+    ]
+    numbers = {"pieces": 1, "candidates": 2, "filtered": 0, "fewer_pieces": 0, "equal_pieces": 2}
+    told = ("fact_id", "relation", "subject", "object", "prompt", "answer_in_subject")
+    listed = [{"run_id": "0" * 16, **numbers} | {name: getattr(fact, name) for name in told} for fact in facts]
+    run_row = {"run_id": "0" * 16, "probe_set": "cities"}
+    path = tmp_path / f"candidate_facts-{'0' * 16}.parquet"
+    write_table("candidate_facts", listed, path)
+    assert not list(_strange_ids(run_row, tmp_path))
+    for name in ("subject", "object", "prompt", "relation"):
+        write_table("candidate_facts", [listed[0] | {name: "else"}, *listed[1:]], path)
+        (problem,) = _strange_ids(run_row, tmp_path)
+        assert listed[0]["fact_id"] in problem and "which has another id" in problem
 
 
 def test_a_pull_that_is_killed_leaves_nothing_under_a_final_name(share, run, monkeypatch):

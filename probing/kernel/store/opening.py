@@ -26,6 +26,7 @@ from probing.kernel.store.parquet import (
     read_table,
     write_differing,
 )
+from probing.kernel.store.seals import examine
 
 _log = logging.getLogger(__name__)
 
@@ -157,6 +158,8 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
     left_out: dict[str, str] = {}
     by_table: dict[str, list[SourceFile]] = {table: [] for table in SCHEMAS}
     seen: dict[str, SourceFile] = {}
+    # All that are new together, by one process.
+    examine(file.path for file in files)
     for file in files:
         why = without.get(file.path) or _problem(file.path, file.table, file.size, file.changed)
         if why:
@@ -164,7 +167,7 @@ def _opened_without(sources: Sequence[Path], files: Sequence[SourceFile], withou
             continue
         first = seen.setdefault(file.path.name, file)
         # Facts and vocabularies have their fingerprint in their name, and every folder has a copy.
-        if first is file or (file.size, file.sha256) != (first.size, first.sha256):
+        if first is file or file.sha256 != first.sha256:
             by_table[file.table].append(file)
     connection = _connected(sources)
     rows = {kind.name: _runs_of(kind, by_table[kind.runs], left_out) for kind in KINDS.values()}

@@ -1,7 +1,6 @@
 """Parquet files of results: found by name, written completely or not at all, read only if they are ours."""
 
 import hashlib
-import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,8 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from probing.kernel.errors import NewerVersionError, StoreError
-from probing.kernel.files import atomic_file, file_sha256
+from probing.kernel.files import atomic_file
 from probing.kernel.store.columns import SCHEMAS, SORT, TABLES, VERSIONS
+from probing.kernel.store.seals import refuse_damage, seal, sums
 
 _log = logging.getLogger(__name__)
 _TABLE_KEY = b"probing.table"
@@ -27,9 +27,6 @@ _VERSION_KEY = b"probing.schema_version"
 _ROWS_PER_GROUP = 20_480
 #: Files of at most so many rows are written without statistics and stored schema, which would be most of such a file.
 _FEW_ROWS = 10_000
-#: Maximum bytes of one text of a shared file, several times those of the longest sentence and configuration that are
-#: known.
-LONGEST_TEXT = 100_000
 
 
 def write_table(table_name: str, rows: Any, path: Path) -> Path:
@@ -53,26 +50,27 @@ def write_table(table_name: str, rows: Any, path: Path) -> Path:
         f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name: _holds_floats(f.type) for f in table.schema
     }
     small = len(table) <= _FEW_ROWS
-    with (
-        atomic_file(path) as temporary,
-        temporary.open("wb") as stream,
-        pq.ParquetWriter(
-            stream,
-            table.schema,
-            compression="zstd",
-            compression_level=9,
-            version="2.6",
-            write_page_checksum=True,
-            write_statistics=not small,
-            store_schema=not small,
-            # A dictionary of one value is no shorter than the value.
-            use_dictionary=[name for name, floats in paths.items() if not floats and len(table) > 1],
-            use_byte_stream_split=[name for name, floats in paths.items() if floats],
-        ) as writer,
-    ):
-        writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
-        if small:
-            writer.add_key_value_metadata(marks)
+    with atomic_file(path) as temporary:
+        with (
+            temporary.open("wb") as stream,
+            pq.ParquetWriter(
+                stream,
+                table.schema,
+                compression="zstd",
+                compression_level=9,
+                version="2.6",
+                write_page_checksum=True,
+                write_statistics=not small,
+                store_schema=not small,
+                # A dictionary of one value is no shorter than the value.
+                use_dictionary=[name for name, floats in paths.items() if not floats and len(table) > 1],
+                use_byte_stream_split=[name for name, floats in paths.items() if floats],
+            ) as writer,
+        ):
+            writer.write_table(table, row_group_size=_ROWS_PER_GROUP)
+            if small:
+                writer.add_key_value_metadata(marks)
+        seal(temporary)
     return path
 
 
@@ -115,56 +113,12 @@ def read_table(path: Path, table_name: str, columns: Sequence[str] | None = None
     return rows
 
 
-def rows_and_values(path: Path) -> tuple[int, int]:
-    """From a file's footer: its rows, and the values of its largest column; nothing else is read."""
-    try:
-        footer = pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
-    columns = range(footer.num_columns)
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    return footer.num_rows, max(
-        (sum(group.column(column).num_values for group in groups) for column in columns), default=0
-    )
-
-
-def text_size(path: Path, most: int) -> int:
-    """Bytes of the texts of a shared file when it is read: the file holds a text once that a million rows have.
-
-    The texts stay in their dictionaries, and one column of a group is read at a time, so this takes little more memory
-    than that has bytes. It ends with a number above ``most`` as soon as the texts are known to be more.
-    """
-    total = 0
-    try:
-        footer = pq.read_metadata(path)
-        columns = {footer.schema.column(number).path: number for number in range(footer.num_columns)}
-        texts = [name for name, number in columns.items() if footer.schema.column(number).physical_type == "BYTE_ARRAY"]
-        with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
-            for group, name in itertools.product(range(footer.num_row_groups), texts):
-                said = footer.row_group(group).column(columns[name]).total_uncompressed_size
-                if total + said > most:
-                    return total + said
-                for chunk in file.read_row_group(group, [name]).column(0).chunks:
-                    values = pc.list_flatten(chunk) if pa.types.is_list(chunk.type) else chunk
-                    lengths = pc.binary_length(values.dictionary)
-                    if (longest := pc.max(lengths).as_py() or 0) > LONGEST_TEXT:
-                        raise StoreError(
-                            f"{path.name} has a text of {longest:,} bytes, expected at most {LONGEST_TEXT:,}"
-                        )
-                    used = pc.take(lengths, values.indices)
-                    # A reader makes the whole dictionary, also of texts that no row has.
-                    total += max(pc.sum(part.cast(pa.int64())).as_py() or 0 for part in (lengths, used))
-    # A column of another shape than a text or a list of them has no dictionary.
-    except (pa.ArrowException, OSError, ValueError, AttributeError) as error:
-        raise StoreError(f"cannot read {path}: {error}; expected a Parquet file") from error
-    return total
-
-
 def check_file(path: Path, table_name: str) -> pq.FileMetaData:
     """The file's footer; by it alone it is checked whether it is a readable file of this table."""
     path = Path(path)
     if not path.is_file():
         raise StoreError(f"no file {path}; expected the table {table_name!r} as Parquet")
+    refuse_damage(path)
     try:
         footer = pq.read_metadata(path)
         names = footer.schema.to_arrow_schema().names
@@ -202,15 +156,23 @@ def check_file(path: Path, table_name: str) -> pq.FileMetaData:
 def check_values(path: Path, table_name: str) -> None:
     """Checks footer and extreme numbers; a file without statistics is small, and is read."""
     footer = check_file(path, table_name)
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    parts = [group.column(number) for group in groups for number in range(group.num_columns)]
-    if not all(part.is_stats_set for part in parts):
-        read_table(path, table_name)
-        return
+    try:
+        groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+        parts = [group.column(number) for group in groups for number in range(group.num_columns)]
+        if not all(part.is_stats_set for part in parts):
+            read_table(path, table_name)
+            return
+        ends: dict[str, list[Any]] = {}
+        for part in parts:
+            if part.statistics.has_min_max:
+                of_column = ends.setdefault(part.path_in_schema.partition(".")[0], [])
+                of_column += [part.statistics.min, part.statistics.max]
+        values = {name: pa.array(of_column) for name, of_column in ends.items()}
+    # The name of a column in the footer, too, may be no UTF-8.
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StoreError(f"cannot read {path}: {error}; delete it and run again the command that made it") from error
     for column in TABLES[table_name].columns:
-        of_column = [part.statistics for part in parts if part.path_in_schema.partition(".")[0] == column.name]
-        ends = [end for statistics in of_column if statistics.has_min_max for end in (statistics.min, statistics.max)]
-        if column.low is not None and ends and (problem := column.out_of_bounds(pa.array(ends))):
+        if column.low is not None and column.name in values and (problem := column.out_of_bounds(values[column.name])):
             raise StoreError(f"{path}: {problem}; delete the file and run again the command that made it")
 
 
@@ -279,7 +241,7 @@ class SourceFile:
 
     @property
     def sha256(self) -> str:
-        """Of its bytes, hex; computed once for each change of the file."""
+        """Of its bytes without their seal, hex; computed once for each change of the file."""
         return _sha256(self.path, self.size, self.changed)
 
 
@@ -330,13 +292,13 @@ def version_of(files: Iterable[SourceFile]) -> str:
 
 def fingerprint_of(files: Iterable[SourceFile]) -> str:
     """First 16 hex digits of sha256 over files' names and bytes: equal wherever equal results lie."""
-    rows = [(file.source, file.table, file.name, file.size, file.sha256) for file in files]
+    rows = [(file.source, file.table, file.name, file.sha256) for file in files]
     return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 
 
 @lru_cache(maxsize=100_000)
 def _sha256(path: Path, size: int, changed: int) -> str:
     try:
-        return file_sha256(path)
+        return sums(path)[0]
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error}") from error
