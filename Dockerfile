@@ -7,7 +7,7 @@ COPY requirements.txt ./
 RUN pip install --no-cache-dir "$(grep ^torch== requirements.txt)" --index-url https://download.pytorch.org/whl/cpu \
     && pip install --no-cache-dir -r requirements.txt
 COPY .streamlit .streamlit
-COPY app.py server.py pyproject.toml ./
+COPY app.py pyproject.toml ./
 COPY data data
 COPY pages pages
 COPY probing probing

@@ -79,7 +79,7 @@ sums:
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy probing data/making app.py server.py pages/*.py
+	$(BIN)/mypy probing data/making app.py pages/*.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

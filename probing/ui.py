@@ -18,6 +18,8 @@ from probing.kernel.registry import REPOSITORY
 PAUSE = 15.0
 #: Seconds that a page may take before the server gives up its visits, and that the server may take to start.
 LONGEST = 300.0
+#: The application that is served, by its name for the server.
+GUARDED = "probing.kernel.app.guard:app"
 
 
 def load() -> None:
@@ -100,9 +102,14 @@ def _started() -> str | None:
 def main() -> None:
     """Runs the app; the options are those of ``streamlit run``."""
     from streamlit.web import cli
+    from streamlit.web.server import app_discovery
 
     Thread(target=prepare, daemon=True).start()
-    sys.exit(cli.main(["run", str(REPOSITORY / "server.py"), *sys.argv[1:]], prog_name="streamlit"))
+    # Streamlit looks into the script that it runs for an application around it. Ours is elsewhere, and the script stays
+    # the one whose folder has the configuration.
+    found = app_discovery.AppDiscoveryResult(True, "app", GUARDED)
+    app_discovery.discover_asgi_app = lambda path: found
+    sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
 
 
 if __name__ == "__main__":

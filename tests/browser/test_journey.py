@@ -5,6 +5,8 @@ All tests of the browser are here: one server draws the shipped results once.
 import itertools
 import os
 import re
+import urllib.error
+import urllib.request
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -260,6 +262,11 @@ def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(
     page.wait_for_timeout(500)
     assert (sidebar.bounding_box()["x"] < 0 or not sidebar.is_visible()) == (width < 500), "on a phone the menu closes"
     no_trouble(page)
+
+
+def test_the_server_that_is_started_answers_no_other_host(address):
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "evil.example"}), timeout=10)
 
 
 def test_home_reads_its_example_layer_by_layer_by_button_by_keys_and_by_word(tour):

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from streamlit.web.server.app_discovery import discover_asgi_app
 from streamlit.web.server.starlette import starlette_websocket
 
 from probing import ui as start
@@ -180,12 +179,6 @@ def test_the_files_of_one_visitor_are_bounded_together(monkeypatch):
         == 0
     )
     assert put("/app/_stcore/upload_file/mine/b")[0] == 413 and asked("/_stcore/upload_file/mine/b")[0] == 0
-
-
-def test_the_server_that_is_started_is_guarded(repo_root: Path):
-    found = discover_asgi_app(repo_root / "server.py")
-    assert found.is_asgi_app and found.app_name == "app"
-    assert "Middleware(Guard)" in (repo_root / "server.py").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

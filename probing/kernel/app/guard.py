@@ -7,9 +7,13 @@ import re
 from typing import Any
 
 from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from streamlit import runtime
+from streamlit.starlette import App
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
+
+from probing.kernel.registry import REPOSITORY
 
 #: Bytes of all files that a visitor has uploaded; one has ``server.maxUploadSize`` at most.
 MOST_BYTES = 20_000_000
@@ -43,3 +47,7 @@ def _refused(scope: Any) -> PlainTextResponse | None:
                 413,
             )
     return None
+
+
+#: The app as ``python -m probing.ui`` serves it.
+app = App(REPOSITORY / "app.py", middleware=[Middleware(Guard)])
