@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 MEMORY = 200 << 20
 #: Values of the largest column, by the footer, that a batch has, and its rows. A false footer meets the other limit.
-_VALUES, _ROWS = 200_000, 4_000
+_VALUES, _ROWS = 200_000, 1_000
 #: What the process says first: whatever ends it later is the fault of a file.
 READY = "ready"
 
