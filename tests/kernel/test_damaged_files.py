@@ -206,8 +206,10 @@ def test_what_takes_much_memory_at_once_is_refused_by_the_process_that_reads_it(
     assert seals.read_strange({path: NO_BOUND})[path].problem == "a part of it takes more than 200 MB of memory"
 
 
-def test_libraries_that_read_other_rows_are_damage(tmp_path, monkeypatch):
-    path = planted(tmp_path / "values.parquet", pa.array(range(100)))
+def test_libraries_that_read_other_rows_are_damage_whatever_the_path_is_called(tmp_path, monkeypatch):
+    folder = tmp_path / "it's [a] ?*"
+    folder.mkdir()
+    path = planted(folder / "values[1].parquet", pa.array(range(100)))
     assert contents(path, None).problem == ""
     read: Callable = strange._batches
     monkeypatch.setattr(strange, "_batches", lambda file: (batch.slice(1) for batch in read(file)))
