@@ -108,7 +108,7 @@ def main() -> None:
     # Streamlit looks into the script that it runs for an application around it. Ours is elsewhere, and the script stays
     # the one whose folder has the configuration.
     found = app_discovery.AppDiscoveryResult(True, "app", GUARDED)
-    app_discovery.discover_asgi_app = lambda path: found
+    app_discovery.discover_asgi_app = lambda *_: found  # type: ignore[misc, assignment]  # whatever the script
     sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
 
 
