@@ -195,7 +195,7 @@ COUNTED: list[tuple[str, str, Callable[[dict], bool], dict[str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "table", "has", "by"), COUNTED, ids=lambda one: str(one) if one else None)
+@pytest.mark.parametrize(("kind", "table", "has", "by"), COUNTED, ids=lambda one: "" if callable(one) else str(one))
 def test_counts_that_do_not_follow_from_the_stored_answers_are_found(rows, kind, table, has, by):
     listed = rows[kind][table].to_pylist()
     some = [number for number, row in enumerate(listed) if has(row)]
