@@ -250,7 +250,7 @@ _ALL = (
     ),
     Metric(
         "K",
-        "K",
+        "degree of knowledge (K)",
         "share of candidates",
         0.0,
         1.0,
@@ -264,7 +264,7 @@ _ALL = (
     ),
     Metric(
         "K_star",
-        "K*",
+        "full knowledge (K*)",
         "share of facts",
         0.0,
         1.0,

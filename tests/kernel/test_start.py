@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -151,7 +152,9 @@ def asked(path: str, host: str = "localhost:8501", method: str = "GET", size: in
 
     headers = [(b"host", host.encode()), *([] if size is None else [(b"content-length", str(size).encode())])]
     scope = {"type": "http", "method": method, "path": path, "headers": headers}
-    asyncio.run(guard.Guard(served)(scope, None, send))
+    # A loop may run in this thread, as after tests in the browser.
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, guard.Guard(served)(scope, None, send)).result()
     return said[0]["status"], said[-1].get("body", b"").decode()
 
 
