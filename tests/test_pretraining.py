@@ -201,10 +201,11 @@ def test_a_finished_training_is_not_repeated(tokenizer, tmp_path, monkeypatch):
     assert all(torch.equal(a, b) for a, b in zip(first.parameters(), second.parameters(), strict=True))
 
 
-def test_a_checkpoint_of_another_recipe_is_an_error(tokenizer, tmp_path):
+def test_a_checkpoint_of_another_recipe_text_or_start_is_an_error(tokenizer, tmp_path):
     pretrain(new_model(recipe(), len(tokenizer)), tokenizer, SENTENCES, recipe(), tmp_path)
-    with pytest.raises(ModelError, match="delete it to start again"):
-        pretrain(new_model(recipe(), len(tokenizer)), tokenizer, SENTENCES, recipe(seed=2), tmp_path)
+    for other, text, made in ((2, SENTENCES, 0), (0, SENTENCES[1:], 0), (0, SENTENCES, 2)):
+        with pytest.raises(ModelError, match="delete it to start again"):
+            pretrain(new_model(recipe(seed=made), len(tokenizer)), tokenizer, text, recipe(seed=other), tmp_path)
 
 
 def test_equal_seeds_give_equal_fresh_models(tokenizer):

@@ -78,7 +78,13 @@ _INTEGERS = re.compile(r"torch\.((Q?U?Int|Char|Byte|Short)\w*Storage|float[48]_\
 #: Floating-point formats of safetensors. Others, of 8 bits and less, are values to be scaled.
 _FLOATS = ("F16", "BF16", "F32", "F64")
 #: Ends of the names of weights that only a quantised model has.
-_QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".SCB")
+_QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".zero_point", ".SCB")
+#: Names of weights of an adapter that is not merged.
+_ADAPTER = re.compile(r"(.+\.)?(lora_|ia3_|base_layer\.)")
+_UNMERGED = (
+    "holds the weights of an adapter that is not merged, such as {}; load it with PEFT, call merge_and_unload(), and save"
+    " the result with save_pretrained"
+)
 _ORIGINAL = "use the original weights"
 _NO_FLOATS = f"expected floating-point weights; it is quantised or damaged: {_ORIGINAL}"
 #: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
@@ -156,9 +162,12 @@ class ModelFiles:
     @cached_property
     def weights(self) -> list[str]:
         """Names of the weight files that are loaded."""
-        return chosen_weights(
-            self.names, lambda index: sorted({*map(str, dict(self.settings(index).get("weight_map", {})).values())})
-        )
+        return chosen_weights(self.names, lambda index: sorted({*map(str, self._listed(index).values())}))
+
+    def _listed(self, index: str) -> dict[str, Any]:
+        """Name of a weight -> its file, by a list of shards; none if it holds something else."""
+        shards = self.settings(index).get("weight_map")
+        return shards if isinstance(shards, dict) else {}
 
     @cached_property
     def headers(self) -> list[tuple[frozenset[str], str]]:
@@ -241,6 +250,8 @@ def _header(path: Path) -> tuple[frozenset[str], str]:
     with path.open("rb") as stream:
         header = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
     formats = {name: tensor["dtype"] for name, tensor in header.items() if name.endswith(_PARAMETERS)}
+    if adapter := next(filter(_ADAPTER.match, header), ""):
+        return frozenset(formats), _UNMERGED.format(adapter)
     strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if dtype not in _FLOATS), "")
     strange = strange or next((name for name in header if name.endswith(_QUANTISED)), "")
     return frozenset(formats), f"stores {strange}, {_NO_FLOATS}" if strange else ""
@@ -272,6 +283,8 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
     if key := next((before for before, text in pairwise(texts) if _NAME.fullmatch(text)), ""):
         way = "load them into the model (load_state_dict), and save it with save_pretrained"
         return frozenset(), f"has its weights under the key {key!r}; {way}"
+    if adapter := next(filter(_ADAPTER.match, texts), ""):
+        return frozenset(), _UNMERGED.format(adapter)
     strange = next((name for name in named if _INTEGERS.match(name)), "")
     strange = strange or next((text for text in texts if text.endswith(_QUANTISED)), "")
     return frozenset(text for text in texts if text.endswith(_PARAMETERS)), (
