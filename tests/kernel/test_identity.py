@@ -62,14 +62,20 @@ def test_another_activation_with_the_same_weights_is_another_configuration_of_th
     assert own.weights_id == other.weights_id and own.configuration != other.configuration
 
 
+@pytest.mark.parametrize("changed", ["tokens", "the end of a text"])
 def test_another_tokenizer_with_the_same_weights_is_another_configuration_even_where_no_answer_is_another_token(
-    bert_copy, folder_of
+    changed, bert_copy, folder_of
 ):
     path = bert_copy / "tokenizer.json"
     said = json.loads(path.read_text())
     tokens = said["model"]["vocab"]
     first, second = list(tokens)[-2:]
-    tokens[first], tokens[second] = tokens[second], tokens[first]
+    if changed == "tokens":
+        tokens[first], tokens[second] = tokens[second], tokens[first]
+    else:
+        said["post_processor"]["single"].pop()
+        config = bert_copy / "tokenizer_config.json"
+        config.write_text(config.read_text().replace("BertTokenizer", "PreTrainedTokenizerFast"))
     path.write_text(json.dumps(said))
     assert (
         load_encoder(bert_copy, device="cpu").configuration

@@ -298,6 +298,10 @@ WAYS = {
         file("model.safetensors.index.json", {"weight_map": {"a": "model-1.safetensors"}}, "model.safetensors"),
         "model-1.* is missing",
     ),
+    "no list of shards": (
+        file("model.safetensors.index.json", {"weight_map": ["model-1.safetensors"]}, "model.safetensors"),
+        "has no weight files",
+    ),
     "a nested state": (
         bin_of({"epoch": 3, "model_state_dict": MINE}),
         "under the key 'model_state_dict'.*load_state_dict",
@@ -371,8 +375,13 @@ WAYS = {
             lambda folder, end=end: weights(folder, *NAMES, f"bert.encoder.layer.0.output.dense{end}"),
             f"stores .*{end}.*quantised.*use the original weights",
         )
-        for end in (".qweight", ".weight_packed", ".weight_scale")
+        for end in (".qweight", ".weight_packed", ".weight_scale", ".zero_point")
     },
+    "an adapter's weights that are not merged": (
+        lambda folder: weights(folder, *NAMES, "base_model.model.bert.encoder.lora_A.default.weight"),
+        r"not merged, such as .*lora_A.*merge_and_unload\(\)",
+    ),
+    "the same in a pickle": (bin_of({**MINE, "bert.x.base_layer.weight": 1.0}), "not merged, such as .*base_layer"),
     "half of a float8 in a pickle": (
         lambda folder: (
             torch.save({NAMES[0]: torch.ones(3).to(torch.float8_e4m3fn)}, folder / "pytorch_model.bin"),

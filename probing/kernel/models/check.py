@@ -115,6 +115,14 @@ def token_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     return np.array([number for number, token in enumerate(tokens_of(tokenizer)) if token], dtype=np.int64)
 
 
+def _around(tokenizer: PreTrainedTokenizerBase) -> str:
+    """The tokens that it puts around a text; empty for the usual two, so that stored runs keep their names."""
+    row = tokenizer("")["input_ids"]
+    first, last = (tokenizer.cls_token_id, tokenizer.bos_token_id), (tokenizer.sep_token_id, tokenizer.eos_token_id)
+    usual = len(row) == 2 and row[0] in first and row[1] in last
+    return "" if usual else f"around {row}"
+
+
 def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTrainedTokenizerBase, on_top: str) -> str:
     """sha256 over the configurations of an encoder's body and head, one if they are equal, and over its tokenizer.
 
@@ -124,7 +132,7 @@ def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTraine
         *dict.fromkeys(map(configuration_digest, configs)),
         tokens_checksum(tokens_of(tokenizer)),
         casing_of(tokenizer),
-        *filter(None, [on_top]),
+        *filter(None, [_around(tokenizer), on_top]),
     ]
     return hashlib.sha256("+".join(parts).encode()).hexdigest()
 
