@@ -31,16 +31,8 @@ def tokenizer():
 
 
 def recipe(**more):
-    settings = {
-        "layers": 1,
-        "hidden": 16,
-        "heads": 2,
-        "steps": 8,
-        "tokens_per_step": 60,
-        "max_pieces": 16,
-        "bfloat16": False,
-    }
-    return PretrainRecipe(**{**settings, **more})
+    settings = {"layers": 1, "hidden": 16, "heads": 2, "steps": 8, "tokens_per_step": 60, "max_pieces": 16}
+    return PretrainRecipe(**{"bfloat16": False, **settings, **more})
 
 
 def test_a_whole_answer_is_masked_at_every_mention(tokenizer):

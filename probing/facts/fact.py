@@ -143,6 +143,8 @@ def contains_words(text: str, words: str) -> bool:
 _QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 #: A list as Python, JSON or numpy write it.
 _LIST = re.compile(rf"[\[({{]\s*{_QUOTED}(?:[\s,]+{_QUOTED})*\s*,?\s*[\])}}]")
+#: A list without quotation marks, as of numbers.
+_BARE = re.compile(r"\[[^\[\]{}'\"]*\]")
 #: Keys that hold an answer's text where it is an object.
 _TEXT_KEYS = ("text", "name", "label", "value", "answer")
 
@@ -156,14 +158,16 @@ def right_answers(cell: Any, parting: str = "") -> list[Any]:
         cell = cell.tolist()
     if isinstance(cell, str) and (text := cell.strip())[:1] in ("[", "(", "{"):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            if _LIST.fullmatch(text):
-                cell = [ast.literal_eval(one) for one in re.findall(_QUOTED, text)]
+            if _BARE.fullmatch(text):
+                cell = text[1:-1].split(",")
+            elif _LIST.fullmatch(text):
+                cell = [ast.literal_eval(one.replace("\\/", "/")) for one in re.findall(_QUOTED, text)]
             elif re.match(r"(\[\s*)?{\s*['\"]", text):
                 cell = ast.literal_eval(text)
     if isinstance(cell, dict):
         cell = next((cell[key] for key in _TEXT_KEYS if cell.get(key)), cell)
     if isinstance(cell, list | tuple | set):
-        found = [answer for one in cell for answer in right_answers(one)]
+        found = [answer for one in cell if one is not None for answer in right_answers(one)]
         return [answer for place, answer in enumerate(found) if answer not in found[:place]] or [""]
     if parting and isinstance(cell, str):
         return list(dict.fromkeys(filter(None, map(str.strip, re.split(rf"(?:{re.escape(parting)})+", cell))))) or [""]

@@ -20,6 +20,7 @@ from probing.facts.fact import (
     FactSet,
     Relation,
     checked,
+    contains_words,
     restrict,
     right_answers,
     select,
@@ -112,13 +113,22 @@ def _slot(names: str, empty: str = "") -> re.Pattern[str]:
 
 
 #: What is filled in in a template, in brackets: LAMA's letters, or the names of our columns; ``{}`` is the subject.
-_SUBJECT = _slot("X|subject|subj|sub_label|subject_label|entity|head", "|")
+_SUBJECT = _slot("X|subject|subj|sub|sub_label|subject_label|entity|head", "|")
 _OBJECT = _slot("Y|object|obj|obj_label|object_label|answer|tail")
+#: A name in brackets, of whatever kind.
+_NAMED = re.compile(r"\[[^\W\d]+\]|<[^\W\d]+>|\{[^\W\d]+\}")
+#: Texts of an empty cell, in lower case.
+_EMPTY = {"nan", "none", "null", "n/a", "#n/a", "<na>"}
 
 
-def _template(text: str) -> str:
-    """A prompt with its gap as ``[MASK]`` and the place of its subject, if it is to be filled in, as ``[X]``."""
-    masked = _SUBJECT.sub("[X]", with_masks(text))
+def _template(text: str, subject: str = "") -> str:
+    """A prompt with its gap as ``[MASK]`` and the place of its subject, if it is to be filled in, as ``[X]``.
+
+    A prompt that names its subject has no other place for it than ``[X]``: its brackets are of the text.
+    """
+    masked = with_masks(text)
+    if "[X]" in text or not (subject and contains_words(text, subject)):
+        masked = _SUBJECT.sub("[X]", masked)
     return masked if MASK in masked else _OBJECT.sub(MASK, masked)
 
 
@@ -183,13 +193,16 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
     read, malformed, note = table.made(columns, lambda row: _fact(row, probe_set))
     facts = restrict(
         select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True),
-        lambda fact: NOT_FILLED if not fact.subject and _SUBJECT.search(fact.prompt) else None,
+        lambda fact: NOT_FILLED if _is_open(fact) else None,
     )
     about = defaultdict[str, set[str]](set)
     for fact in facts.facts:
         about[fact.prompt] |= {fact.subject} - {""}
     if alike := [prompt for prompt, subjects in about.items() if len(subjects) > 1]:
         note = f"{note}; {counted('prompts that are equal for different subjects', alike)}".removeprefix("; ")
+    open_ones = [fact for fact in facts.facts if not fact.answer_in_subject]
+    if held := [fact.prompt for fact in open_ones if contains_words(fact.prompt.replace(MASK, ""), fact.object)]:
+        note = f"{note}; {counted('prompts that hold their answer', held)}".removeprefix("; ")
     if (n := len({(fact.relation, fact.about, fact.object) for fact in facts.facts})) < len(facts.facts):
         note = f"{note}; {len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
     return replace(facts, said=note)
@@ -257,7 +270,7 @@ def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
     rows = [
         (number, [*cells[:place], answer, *cells[place + 1 :]])
         for number, cells in table.rows
-        for answer in right_answers(cells[place], parting)
+        for answer in right_answers(cells[place], parting or "\n")
     ]
     if len(rows) > len(table.rows):
         n = f"{len(rows):,} right answers of {len(table.rows):,} questions"
@@ -268,6 +281,8 @@ def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
     doubt = {
         "are equal in all rows": len(answers) == 1 and len(texts) > 3,
         "are 0 and 1": answers <= {"0", "1", "0.0", "1.0", "true", "false"},
+        "are single letters or digits": all(re.fullmatch(r"[a-j\d]", answer) for answer in answers),
+        "are in quotation marks": all(re.fullmatch("'.+'", answer) for answer in answers),
         "are ids": all(re.match(r"<?https?://|[a-z]*:?[qp]\d+$", answer) for answer in answers),
     }
     if answers and (why := next((why for why, holds in doubt.items() if holds), "")):
@@ -275,9 +290,18 @@ def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
     return replace(table, rows=rows, notes=notes)
 
 
+def _is_open(fact: Fact) -> bool:
+    """Whether a prompt has a place for its subject, or a name in brackets where its subject could be."""
+    if not fact.subject:
+        return _SUBJECT.search(fact.prompt) is not None
+    return not contains_words(fact.prompt, fact.subject) and _NAMED.search(fact.prompt.replace(MASK, "")) is not None
+
+
 def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     cells = {column: row.get(column, "").strip() for column in COLUMNS}
-    template, subject = _template(cells["prompt"]), cells["subject"]
+    cells |= {column: "" for column in ("relation", "object") if cells[column].lower() in _EMPTY}
+    subject = cells["subject"]
+    template = _template(cells["prompt"], subject)
     prompt = template.replace("[X]", subject or "[X]")
     has_slots = subject and template.count("[X]") == template.count(MASK) == 1
     template = template.replace(MASK, "[Y]") if has_slots else prompt

@@ -94,6 +94,9 @@ _PARTS = {
 #: Labels that say that a text has none, in lower case; -1 is one beside classes that count from 0.
 _NO_LABEL = {"-", "–", "—", "_", "n/a", "#n/a", "nan", "<na>", "null", "unsup", "unlabeled", "unlabelled"}
 
+#: Labels that may say so, in lower case; they are classes, and named.
+_DOUBTFUL = {"?", "na", "none", "nil", "unknown", "undefined", "missing"}
+
 
 def part_called(name: str) -> str:
     """The part that a data set calls so; empty if it is none."""
@@ -174,6 +177,21 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     without = _without_label(table, columns)
     if counts := Counter(label for label in table.filled(columns["label"]) if label.strip().lower() in without):
         notes.append(f"read as no label: {_listed(counts)}")
+    texts = table.filled(columns["sentence"])
+    if 2 * (n := sum(len(text.split()) < 2 for text in texts)) > len(texts):
+        notes.append(f"sentences of one word: {n:,}")
+    if "pair" in columns and (n := len(table.rows) - len(table.filled(columns["pair"]))):
+        notes.append(f"rows without a pair: {n:,}")
+    classes = Counter(label.strip() for label in table.filled(columns["label"]) if label.strip().lower() not in without)
+    spelt = Counter(label.lower() for label in classes)
+    doubts = {
+        "classes that may be no label": lambda label: label.lower() in _DOUBTFUL,
+        "classes that differ by case alone": lambda label: spelt[label.lower()] > 1,
+        "classes that are lists": lambda label: label[0] in "[{(" and label[-1] in "]})",
+    }
+    for words, holds in doubts.items():
+        if found := {label: n for label, n in classes.items() if holds(label)}:
+            notes.append(f"{words}: {_listed(found)}")
     other = Counter[str]()
 
     def labelled(row: Mapping[str, str]) -> Labelled | None:

@@ -333,6 +333,23 @@ def test_the_subject_is_filled_into_a_prompt_or_the_fact_is_left_out(prompt, hea
     assert own_facts(frame.drop(columns="subject"), "my table").left_out[NOT_FILLED] == 4
 
 
+def test_a_place_of_no_known_name_is_not_asked_and_brackets_beside_the_subject_are_text():
+    prompts = [
+        "{city} is in [MASK].",
+        "[SUB] is in [OBJ].",
+        "<head> of Lima: {} is in [MASK].",
+        "Bern (Paris): [MASK].",
+    ]
+    found = own_facts(table(prompt=prompts, object=["Italy", "Norway", "Peru", "Paris"]), "my table")
+    assert [fact.prompt for fact in found.facts] == ["Oslo is in [MASK].", *prompts[2:]]
+    assert found.left_out == {NOT_FILLED: 1} and "prompts that hold their answer: 1 (Bern (Paris)" in found.said
+
+
+@pytest.mark.parametrize("empty", ["[]", "nan", "None", "N/A", [], [None]])
+def test_a_text_for_nothing_is_no_answer(empty):
+    assert own_facts(table(object=["Italy", "Norway", "Peru", empty]), "my table").left_out == {NO_ANSWER: 1}
+
+
 def test_equal_prompts_of_different_subjects_are_named():
     said = own_facts(table(prompt="It is in [MASK]."), "my table").said
     assert "prompts that are equal for different subjects: 1 (It is in [MASK].)" in said
@@ -347,6 +364,7 @@ def test_equal_prompts_of_different_subjects_are_named():
         ["['Italy' 'Italia']", "['Norway']", "['Peru'\n 'Perú']", "Switzerland"],
         ["Italy|Italia", "Norway", "Peru|Perú", "Switzerland|"],
         ["Italy; Italia", "Norway", "Peru;Perú", "Switzerland;"],
+        ["[Italy, Italia]", "[Norway]", "Peru\nPerú", "Switzerland"],
         [[{"name": "Italy", "id": "Q38"}, {"name": "Italia"}], {"text": ["Norway"]}, ["Peru", "Perú"], "Switzerland"],
     ],
 )
@@ -391,7 +409,15 @@ def test_the_right_answer_has_more_names_and_comes_before_an_edit_and_a_label(ri
 
 
 @pytest.mark.parametrize(
-    ("answers", "why"), [("place", "equal in all rows"), ([0, 1, 1, 0], "0 and 1"), (["Q1", "Q2", "Q3", "Q4"], "ids")]
+    ("answers", "why"),
+    [
+        *(("place", "equal in all rows"), ([0, 1, 1, 0], "0 and 1"), (["Q1", "Q2", "Q3", "Q4"], "ids")),
+        *(
+            (list("ABCA"), "single letters or digits"),
+            ([2, 3, 3, 0], "single letters or digits"),
+            (["'a'", "'b'"] * 2, "in quotation marks"),
+        ),
+    ],
 )
 def test_answers_that_look_like_none_are_questioned(answers, why):
     assert f"the answers are {why}" in own_facts(table(object=answers), "my table").said

@@ -68,6 +68,9 @@ def tagged(folder, text):
         ("\tO\nRome\tB-LOC\n\u200b\tO\n", [[("Rome", "B-LOC")]]),
         ("A B-P\nB E-P\nC S-P\nD S-P\nd O\n", [[("A", "B-P"), ("B", "I-P"), ("C", "B-P"), ("D", "B-P"), ("d", "O")]]),
         ("A B-P\nB I-P\nC L-P\nD U-Q\n", [[("A", "B-P"), ("B", "I-P"), ("C", "I-P"), ("D", "B-Q")]]),
+        ("EU EU NE I-NC I-ORG\nlehnt lehnen VVFIN I-VC O\n", [[("EU", "B-ORG"), ("lehnt", "O")]]),
+        ("0\t2\tin\tO\n3\t7\tRome\tB-LOC\n\n1\t2\t7\tO\n", [[("in", "O"), ("Rome", "B-LOC")], [("7", "O")]]),
+        ("in O\n" * 2001, "has a sentence of 2,001 words; expected an empty line after each sentence"),
         (
             "#Rome NNP B-LOC\n#so NN X\n",
             "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag",
@@ -124,12 +127,12 @@ def test_the_split_is_by_article_and_always_the_same(tmp_path):
     assert 0.17 < sum(held_out.in_test_part(str(n)) for n in range(5000)) / 5000 < 0.23
 
 
-def test_official_squad_files_are_taken_as_they_are_split(tmp_path):
+@pytest.mark.parametrize("version", ["-v1.1", ""])
+def test_official_squad_files_are_taken_as_they_are_split(version, tmp_path):
     source = json.loads((write_squad(tmp_path / "a") / "some-v1.1.json").read_text())
-    for name, articles in (("train-v1.1.json", source["data"][:9]), ("dev-v1.1.json", source["data"][9:])):
-        (tmp_path / name).write_text(json.dumps({"data": articles}))
-    train, test = squad.squad_parts(tmp_path, False, Counter())
-    assert (len(train), len(test)) == (9, 3)
+    for name, articles in (("train", source["data"][:9]), ("dev", source["data"][9:])):
+        (tmp_path / f"{name}{version}.json").write_text(json.dumps({"data": articles}))
+    assert [*map(len, squad.squad_parts(tmp_path, False, Counter()))] == [9, 3]
 
 
 PASSAGE = "Ada was born in London in 1815."

@@ -363,7 +363,21 @@ def test_what_says_that_there_is_no_label_is_counted_and_no_class(labels, classe
     data = labelled(*labels)
     assert [label.removesuffix(".0") for label in data.labels] == [*classes]
     assert data.dropped.get(INCOMPLETE, 0) == (60 if none else 0)
-    assert ("read as no label: " + none in data.said) if none else "no label" not in data.said
+    assert ("read as no label: " + none in data.said) if none else "as no label" not in data.said
+
+
+@pytest.mark.parametrize(
+    ("labels", "columns", "said"),
+    [
+        (["a", "none", "?"], {}, "classes that may be no label: 'none' (60), '?' (60)"),
+        (["yes", "Yes", "no"], {}, "classes that differ by case alone: 'yes' (60), 'Yes' (60)"),
+        (["[0]", "[1]"], {}, "classes that are lists: '[0]' (60), '[1]' (60)"),
+        (["a", "b"], {"text": [f"n{n}" for n in range(120)]}, "sentences of one word: 120"),
+        (["a", "b"], {"hypothesis": ["It is.", ""] * 60}, "rows without a pair: 60"),
+    ],
+)
+def test_what_is_doubtful_about_labels_and_texts_is_said(labels, columns, said):
+    assert said in labelled(*labels, **columns).said
 
 
 def test_minus_1_in_the_test_part_alone_is_no_class_beside_0_and_1():

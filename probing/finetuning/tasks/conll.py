@@ -18,8 +18,10 @@ _log = logging.getLogger(__name__)
 _TAG, _MARK = re.compile("O|[BIESLU]-.*"), "-DOCSTART-"
 #: Of BIOES and BILOU, in which the last word of an entity and its only one have letters of their own.
 _IOB = {"E": "I", "L": "I", "S": "B", "U": "B"}
-#: Phrases of CoNLL-2000, whose column has tags that are no entities.
-_PHRASES = {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"}
+#: Phrases of CoNLL-2000, and of the German part of 2003, whose columns have tags that are no entities.
+_PHRASES = {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "NC", "VC", "PC"}
+#: More words have no sentence.
+_LONGEST = 2000
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -59,6 +61,8 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
+    if (longest := max(map(len, sentences))) > _LONGEST:
+        raise FactsError(f"{path} has a sentence of {longest:,} words; expected an empty line after each sentence")
     word, tags = _word_column(sentences, width), _tag_columns(sentences, width)
     if word or tags[0] < width - 1:
         _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, tags[0] + 1)
@@ -92,14 +96,12 @@ def _tag_columns(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> li
 
 
 def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
-    """The first column that in some sentence neither counts the words nor is the same for all, else column 0."""
+    """The first column with letters that is not the same for all words of each sentence, else column 0."""
     for place in range(width - 1):
-        for sentence in sentences:
-            column = [cells[place] for cells in sentence]
-            first = int(column[0]) if column[0].isdecimal() else 0
-            counts = column == [str(first + step) for step in range(len(column))]
-            if len(set(column)) > 1 and not counts:
-                return place
+        columns = [[cells[place] for cells in sentence] for sentence in sentences]
+        letters = any(any(map(str.isalpha, cell)) for column in columns for cell in column)
+        if letters and any(len(set(column)) > 1 for column in columns):
+            return place
     return 0
 
 

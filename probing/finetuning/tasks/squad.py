@@ -66,16 +66,17 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
 
 
 def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
-    """Training and test questions: the official files if they exist, else all split by article.
+    """Training and test questions: the official files, or train.json and dev.json, if there; else all split by article.
 
     ``impossible`` keeps the questions without an answer (SQuAD 2.0), and takes only files that have such; without it
     the answerable part of every file serves as SQuAD 1.1.
     """
     version = "2.0" if impossible else "1.1"
     official = [folder / f"{part}-v{version}.json" for part in ("train", "dev")]
-    if all(path.is_file() for path in official):
-        train, dev = (_answerable(read_squad(path, left_out), impossible, left_out) for path in official)
-        return train, dev
+    for named in (official, [folder / "train.json", folder / "dev.json"]):
+        if all(path.is_file() for path in named):
+            train, dev = (_answerable(read_squad(path, left_out), impossible, left_out) for path in named)
+            return train, dev
     questions: dict[tuple[str, str], Question] = {}
     for path in json_files(folder):
         of_file = read_squad(path, left_out)

@@ -82,8 +82,8 @@ _QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight
 #: Names of weights of an adapter that is not merged.
 _ADAPTER = re.compile(r"(.+\.)?(lora_|ia3_|base_layer\.)")
 _UNMERGED = (
-    "holds the weights of an adapter that is not merged, such as {}; load it with PEFT, call merge_and_unload(), and save"
-    " the result with save_pretrained"
+    "holds the weights of an adapter that is not merged, such as {}; load it with PEFT, call merge_and_unload(), and"
+    " save the result with save_pretrained"
 )
 _ORIGINAL = "use the original weights"
 _NO_FLOATS = f"expected floating-point weights; it is quantised or damaged: {_ORIGINAL}"
