@@ -34,8 +34,9 @@ from probing.sentences import analyse
 from probing.sentences.figures_changes import verdict_map, with_hover
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from probing.api.model import Model
-    from probing.kernel.figures.theme import go
 
 #: The predictions that are shown.
 Asked = TypeVar("Asked", EveryLayer, EveryToken)

@@ -62,18 +62,20 @@ def text(name: str, given: Any, expected: str = "a text") -> str:
 
 def optional_text(name: str, given: Any, expected: str = "text") -> str | None:
     """The argument, if it is a text that is not blank, or None."""
-    if given is not None and not text(name, given, f"{expected}, or None").strip():
+    if given is None:
+        return None
+    if not (read := text(name, given, f"{expected}, or None")).strip():
         raise refused(name, given, f"{expected}, or None")
-    return given
+    return read
 
 
 def optional_folder(name: str, given: Any) -> Path | None:
     """The folder that a text or a path names, or None."""
     found = optional_text(name, str(given) if isinstance(given, Path) else given, "the path of a folder")
-    if found is None or isinstance(given, Path):
-        return given
+    if found is None:
+        return None
     try:
-        return Path(found).expanduser()
+        return given if isinstance(given, Path) else Path(found).expanduser()
     except RuntimeError:
         raise refused(name, given, "the path of a folder below an existing home, or None") from None
 

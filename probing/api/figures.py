@@ -46,7 +46,7 @@ from probing.sentences.store import sentence_runs, sentence_tasks
 from probing.terms import RANKS
 
 if TYPE_CHECKING:
-    from probing.kernel.figures.theme import go
+    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from probing.sentences.store import sentence_runs
 from probing.subjects import Declared, kinds, reports
 
 if TYPE_CHECKING:
-    from probing.kernel.figures.theme import go
+    import plotly.graph_objects as go
 
 #: Kind of runs -> its reports.
 REPORTS = Declared[Reports](lambda: {kind.name: reports()[subject] for subject, kind in kinds().items()})

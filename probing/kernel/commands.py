@@ -37,6 +37,7 @@ def echo_table(table: "pd.DataFrame", shape: Shape) -> None:
     """Prints a table in a format."""
     from probing.kernel.report import as_csv, as_json, objects, text_table
 
+    written: dict[Shape, Callable[[pd.DataFrame], str]]
     written = {Shape.table: text_table, Shape.csv: as_csv, Shape.json: lambda table: as_json(objects(table))}
     typer.echo(written[shape](table), nl=False)
 

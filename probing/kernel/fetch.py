@@ -343,7 +343,7 @@ def _is_there(file: DataFile, target: Path) -> bool:
     return path.is_file() and (not file.sha256 or file_sha256(path) == file.sha256)
 
 
-def _place(bring, file: DataFile, target: Path) -> None:
+def _place(bring: Callable[[Path], object], file: DataFile, target: Path) -> None:
     if _is_there(file, target):
         return
     with atomic_file(target / file.path) as temporary:

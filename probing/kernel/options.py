@@ -103,7 +103,7 @@ def made(request: type, values: Mapping[str, Any]) -> Any:
     for field in option_fields(request):
         (held.setdefault(field.holder, {}) if field.holder else direct)[field.name] = values[field.name]
     holders = {field.name: field.default_factory for field in fields(request)}
-    return request(**direct, **{name: type(holders[name]())(**inner) for name, inner in held.items()})  # type: ignore[operator, misc]
+    return request(**direct, **{name: type(holders[name]())(**inner) for name, inner in held.items()})  # type: ignore[operator]
 
 
 def refuse_out_of_range(request: Any) -> None:

@@ -185,7 +185,7 @@ def published_at() -> str:
         urls = metadata("bertnesia-explorer").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
-    return dict(one.split(", ", 1) for one in urls).get("Source", "")
+    return str(dict(one.split(", ", 1) for one in urls).get("Source", ""))
 
 
 def read_registry(path: Path | None = None) -> Registry:

@@ -53,21 +53,21 @@ def as_csv(table: pd.DataFrame) -> str:
             safe[column] = [
                 f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in safe[column]
             ]
-    return safe.to_csv(index=False)
+    return str(safe.to_csv(index=False))
 
 
 def text_table(table: pd.DataFrame, empty: str = NO_ROWS) -> str:
     """Columns as wide as their cells; ``empty`` is the line below them if there are no rows."""
     if table.empty:
         return f"{' '.join(table.columns)}\n{empty}\n"
-    return _cells(table).to_string(index=False) + "\n"
+    return f"{_cells(table).to_string(index=False)}\n"
 
 
 def latex_table(table: pd.DataFrame) -> str:
     """A table for the package booktabs, its numbers to the right."""
     kinds = [pd.api.types.infer_dtype(table[name], skipna=True) for name in table]
     spec = "".join("r" if kind.startswith(("integer", "floating", "mixed-integer-float")) else "l" for kind in kinds)
-    return _cells(table).to_latex(index=False, escape=True, column_format=spec)
+    return str(_cells(table).to_latex(index=False, escape=True, column_format=spec))
 
 
 def with_caption(table: pd.DataFrame, form: Form = "text") -> str:

@@ -161,14 +161,14 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
         raise error_class(f"{path}, line {number + 1}: cannot be read ({error}); fetch the data set again") from error
 
 
-def an_object(row: Any) -> dict:
+def an_object(row: Any) -> dict[str, Any]:
     """The value if JSON calls it an object; raises a ``ValueError`` otherwise."""
     if not isinstance(row, dict):
         raise ValueError(f"got {type(row).__name__}, expected a JSON object")
     return row
 
 
-def json_object(line: str) -> dict:
+def json_object(line: str) -> dict[str, Any]:
     """The object of a line of JSON; raises a ``ValueError`` if it is none."""
     try:
         return an_object(json.loads(line, strict=False))

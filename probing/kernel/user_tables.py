@@ -344,7 +344,7 @@ def _of_columns(heads: Sequence[Any], columns: Sequence[Sequence[Any]], form: st
 
 
 def _of_rows(
-    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], dict] = an_object
+    rows: Iterable[tuple[int, T]], form: str, unit: str, name: str, kind: Kind, make: Callable[[T], Any] = an_object
 ) -> Table:
     good, wrong = sorted_out(rows, make, name, kind.error, unit)
     heads = list(dict.fromkeys(key for _, row in good for key in row))

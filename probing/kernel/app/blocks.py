@@ -46,7 +46,7 @@ def figure(
     caption: str = "",
     how: str = "",
     alt: str = "",
-    on_point: Callable[[list], None] | None = None,
+    on_point: Callable[[list[Any]], None] | None = None,
     call: str = "",
 ) -> None:
     """Shows a figure, one line below it, and the quiet row: how to read it, its data, its files and its link.
@@ -217,8 +217,8 @@ def table_with_download(
     stamp: Stamp,
     name: str,
     shown: pd.DataFrame | None = None,
-    column_config: dict | None = None,
-    **options,
+    column_config: dict[str, Any] | None = None,
+    **options: Any,
 ) -> None:
     """Shows a table (or ``shown``, worded for the page) that has no figure, with its CSV and its stamp.
 

@@ -42,7 +42,7 @@ class LazyFigure:
         return hashlib.sha256(content.getvalue()).hexdigest()
 
 
-class Drawn(BaseFigure):
+class Drawn(BaseFigure):  # type: ignore[misc]
     """A finished figure. ``st.plotly_chart`` does not validate it again, as it would a plain dictionary."""
 
     def __init__(self, content: dict[str, Any]):  # skips Plotly's slow validation of each value
@@ -126,7 +126,7 @@ def html_bytes(figure: go.Figure, stamp: Stamp, title: str = "", *, whole: bool 
     ``whole`` files have Plotly's script, 4.8 MB, and need no network; others load it.
     """
     figure = theme.ink(go.Figure(figure))
-    body = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})
+    body: str = figure.to_html(include_plotlyjs=True if whole else "cdn", full_html=True, config={"displaylogo": False})
     # "--" would end a comment early.
     comment = html.escape(f"{stamp.text} · {stamp.data_version} {' '.join(stamp.run_ids)}").replace("--", "&#45;&#45;")
     head = f"<head>\n<!-- {comment} -->\n<title>{html.escape(title or stamp.text)}</title>"

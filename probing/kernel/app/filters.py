@@ -280,7 +280,7 @@ class Offer(NamedTuple):
 
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
-    ) -> tuple[tuple[str, ...], dict]:
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The chosen models and tasks; a message names what is not offered, ``unknown`` or too much."""
         blocks.say_ignored([*(name for name in (*models, *tasks) if name not in (*self.models, *self.tasks)), *unknown])
         stored = [model for model in models if model in self.models]
@@ -321,7 +321,7 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
-    mode = selection.bound(
+    mode: str = selection.bound(
         st.segmented_control,
         "Show",
         field,

@@ -91,17 +91,19 @@ def read_rows(
     Arguments are tuples, not lists. A nested function is refused: the values that it closes over would not be part of
     the cache key.
     """
-    return _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+    rows: T = _read(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+    return rows
 
 
 def counted_rows(
     function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs
 ) -> T:
     """Like ``read``, with a spinner for slow functions."""
-    return _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+    rows: T = _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
+    return rows
 
 
-def _name(function: Callable) -> str:
+def _name(function: Callable[..., Any]) -> str:
     if "<" in function.__qualname__:
         raise TypeError(
             f"got {function.__qualname__}, expected a function at the top level of a module: only its name is part of"

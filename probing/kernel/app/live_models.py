@@ -184,7 +184,7 @@ def described(choice: Choice) -> bool:
 
 
 @st.cache_resource(show_spinner=False)
-def model_cache() -> ModelCache:
+def model_cache() -> "ModelCache[LiveModel]":
     """The shelf that this process shares."""
     return ModelCache()
 

@@ -5,7 +5,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
@@ -72,7 +72,7 @@ class ModelCache(KeptByBytes[M]):
     limit: int = KEPT_BYTES
     loading: threading.RLock = field(default_factory=threading.RLock)
 
-    def get(self, key: tuple, make: Callable[[], M]) -> M:
+    def get(self, key: tuple[Any, ...], make: Callable[[], M]) -> M:
         """The model of that key, loaded if necessary.
 
         Parts of a key: the model, the state of its files, the kind of its heads, and the state of theirs; what was

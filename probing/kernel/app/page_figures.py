@@ -76,4 +76,5 @@ def _figures(page: str, options: dict[str, list[str]]) -> dict[str, go.Figure | 
         log.setLevel(level)
     if app.exception:
         raise FigureError(f"the page {page or 'Home'} cannot be drawn: {app.exception[0].value}")
-    return app.session_state[_COLLECTED]
+    collected: dict[str, go.Figure | LazyFigure] = app.session_state[_COLLECTED]
+    return collected

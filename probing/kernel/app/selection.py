@@ -26,7 +26,7 @@ MAX_TEXT = 4000
 ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
 
-def one_of(choices: Sequence, default: Any = None, **notes: Any) -> Any:
+def one_of(choices: Sequence[Any], default: Any = None, **notes: Any) -> Any:
     """A field that holds one of these, the first by default."""
     return field(default=choices[0] if default is None else default, metadata={"choices": choices, **notes})
 
@@ -114,7 +114,7 @@ def declared(page: str, *shared: str) -> Callable[[type[T]], type[T]]:
     return declare
 
 
-def _fields_of(page: str) -> dict[str, Field]:
+def _fields_of(page: str) -> dict[str, Field[Any]]:
     own = {link_field.name: link_field for link_field in fields(_OWN[page])}
     return {name: own.get(name) or _SHARED[name] for name in PAGE_FIELDS[page]}
 
@@ -129,7 +129,7 @@ def unknown_names(query: Mapping[str, Sequence[str]], page: str) -> dict[str, st
     }
 
 
-def _parse(link_field: Field, values: Sequence[str]) -> Any:
+def _parse(link_field: Field[Any], values: Sequence[str]) -> Any:
     """The value of a field from its texts in a link; a ``ValueError`` if they are none."""
     default = link_field.default
     if isinstance(default, tuple):
@@ -211,12 +211,14 @@ def _opened(page: str) -> Any:
 
 
 def current() -> RunChoice:
-    return st.session_state.get(_KEY, RunChoice())
+    choice: RunChoice = st.session_state.get(_KEY, RunChoice())
+    return choice
 
 
 def of(own: type[T]) -> T:
     """The user's selection on the page that declared this class."""
-    return _own(next(page for page, other in _OWN.items() if other is own))
+    chosen: T = _own(next(page for page, other in _OWN.items() if other is own))
+    return chosen
 
 
 def _own(page: str) -> Any:
@@ -270,7 +272,8 @@ def enter(page: str) -> Ignored:
         state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())
     if read or entered:
         state[_IGNORED] = Ignored(tuple(invalid) if read else (), unknown_names(query, page))
-    return state[_IGNORED]
+    ignored: Ignored = state[_IGNORED]
+    return ignored
 
 
 def write_back(page: str, **followed: str) -> None:
@@ -290,7 +293,7 @@ def _link() -> dict[str, list[str]]:
 
 
 def bound(
-    widget: Callable,
+    widget: Callable[..., Any],
     label: str,
     name: str,
     page: str,
@@ -299,7 +302,7 @@ def bound(
     resets: Mapping[str, Any] | None = None,
     resets_dependents: bool = False,
     **options: Any,
-):
+) -> Any:
     """Draws a widget that shows a field of the page's link, stores its changes and returns its value.
 
     ``value`` is shown if the field is empty and so means the default; ``resets`` are other fields that get these values

@@ -24,7 +24,7 @@ def _ticks(last: int) -> list[int]:
     return sorted({*range(0, last + 1, step), last} - ({last - 1} if step > 1 and last % step == 1 else set()))
 
 
-def horizontal(figure: go.Figure, last: int, **where) -> go.Figure:
+def horizontal(figure: go.Figure, last: int, **where: int) -> go.Figure:
     """Layers 0..``last`` from left to right, in place; layer 0 is named and on a shaded band."""
     _layers(figure, last, **where)
     return add(figure, [_embeddings(figure, **where)])
@@ -48,12 +48,12 @@ def horizontal_panels(figure: go.Figure, last: int, places: Iterable[tuple[int, 
     return add(figure, shapes)
 
 
-def _embeddings(figure: go.Figure, **where) -> Shape:
+def _embeddings(figure: go.Figure, **where: int) -> Shape:
     """The band behind layer 0."""
     return band(figure, (-0.5, 0.5), **where, fillcolor=theme.NEUTRAL, opacity=0.13, line={"width": 0}, layer="below")
 
 
-def _layers(figure: go.Figure, last: int, **where) -> None:
+def _layers(figure: go.Figure, last: int, **where: int) -> None:
     ticks = _ticks(last)
     figure.update_xaxes(
         title={"text": TITLE},
@@ -80,7 +80,7 @@ def vertical(figure: go.Figure, last: int) -> go.Figure:
     return figure
 
 
-def share_of_depth(figure: go.Figure, **where) -> go.Figure:
+def share_of_depth(figure: go.Figure, **where: int) -> go.Figure:
     """Layers of models of different depth, in place: 0 is the embeddings, 1 the last layer of each."""
     figure.update_xaxes(
         title={"text": "share of depth (0 = embeddings)"},

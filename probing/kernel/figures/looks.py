@@ -231,7 +231,7 @@ def common_head(runs: pd.DataFrame, heads: Sequence[str]) -> str:
 def _widen(overview: dict[str, list[str]], model_runs: pd.DataFrame, order: Mapping[str, list[str]]) -> None:
     """Adds the kind of head and the probe set of one run of a model unless a run of it is shown already."""
 
-    def distance(run: pd.Series) -> tuple:
+    def distance(run: pd.Series) -> tuple[Any, ...]:
         columns = ("head", "probe_set")
         return *(run[column] not in overview[column] for column in columns), *(
             order[column].index(run[column]) for column in columns

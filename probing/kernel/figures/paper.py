@@ -510,6 +510,6 @@ def pdf(figure: go.Figure, columns: Columns) -> bytes:
         )
     drawn = sized(figure, columns)
     try:
-        return pio.to_image(drawn, format="pdf", width=drawn.layout.width, height=drawn.layout.height, scale=1)
+        return bytes(pio.to_image(drawn, format="pdf", width=drawn.layout.width, height=drawn.layout.height, scale=1))
     except (RuntimeError, ValueError, OSError) as error:
         raise FigureError(f"the server's browser made no PDF: {error}. Save the figure as SVG") from error

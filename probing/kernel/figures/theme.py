@@ -296,7 +296,7 @@ def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
 
 def finished(figure: go.Figure) -> dict[str, Any]:
     """The figure as Plotly's JSON has it, with the template that all figures share."""
-    content = figure.to_dict()
+    content: dict[str, Any] = figure.to_dict()
     for trace in content["data"]:
         if trace.get("type", "scatter") in ("scatter", "bar"):
             # A click on a point leaves the others as they are; Plotly would fade them until the next click.

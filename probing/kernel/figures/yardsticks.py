@@ -82,8 +82,8 @@ def add_levels(
             whose = list(dict.fromkeys(by[line] for line in lines if line in by))
             everyone = len(lines) == points["line"].nunique()
             words = name if everyone or not whose else f"{name}, {', '.join(whose)}"
-            _level(figure, last, float(level) * scale, words, dash, row)  # type: ignore[arg-type]
-            labels.append(EndLabel(last, float(level) * scale, theme.shorten(words, 60), strong=False, row=row or 1))  # type: ignore[arg-type]
+            _level(figure, last, float(level) * scale, words, dash, row)
+            labels.append(EndLabel(last, float(level) * scale, theme.shorten(words, 60), strong=False, row=row or 1))
     return labels
 
 

@@ -85,7 +85,7 @@ def write_mapped(array: np.ndarray, path: Path) -> None:
 def read_mapped(path: Path, shape: tuple[int, ...], dtype: str) -> np.ndarray | None:
     """The memory map of an array of ``write_mapped``; None if missing, damaged, or of another shape or type."""
     try:
-        mapped = np.load(path, mmap_mode="r")
+        mapped: np.ndarray = np.load(path, mmap_mode="r")
         if (
             mapped.shape == shape
             and mapped.dtype == np.dtype(dtype)

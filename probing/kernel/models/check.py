@@ -329,7 +329,7 @@ def _norm_on_top(body: PreTrainedModel, row: list[int]) -> tuple[str, torch.Tens
     made: list[tuple[str, torch.Tensor, torch.Tensor]] = []
 
     def note(path: str) -> Callable[..., None]:
-        def hook(_module: torch.nn.Module, given: tuple, output: object) -> None:
+        def hook(_module: torch.nn.Module, given: tuple[object, ...], output: object) -> None:
             if given and isinstance(given[0], torch.Tensor) and isinstance(output, torch.Tensor):
                 made.append((path, given[0], output))
 

@@ -295,7 +295,7 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
 def _tokens(path: Path) -> dict[str, int]:
     if path.suffix == ".txt":
         return {line: number for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")) if line}
-    content = _json(path)
+    content: dict[str, Any] = _json(path)
     if path.name == "vocab.json":
         return content
     own = content["model"]["vocab"]

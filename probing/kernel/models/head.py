@@ -8,7 +8,7 @@ runs the code of any model between its last hidden state and its logits.
 import copy
 from collections.abc import Collection, Mapping
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -88,17 +88,19 @@ class DecodingHead(nn.Module):
     ``e`` is ``d`` except with factorised embeddings (ALBERT, ELECTRA).
     """
 
-    def __init__(self, dense: nn.Linear, activation, norm: nn.LayerNorm, vocabulary: nn.Linear):
+    def __init__(self, dense: nn.Linear, activation: nn.Module, norm: nn.LayerNorm, vocabulary: nn.Linear):
         super().__init__()
         self.dense, self.activation, self.norm, self.vocabulary = dense, activation, norm, vocabulary
 
     def transform(self, states: torch.Tensor) -> torch.Tensor:
         """(positions, hidden) -> (positions, embedding), in the head's own precision."""
-        return self.norm(self.activation(self.dense(states.to(self.dense.weight.dtype))))
+        made: torch.Tensor = self.norm(self.activation(self.dense(states.to(self.dense.weight.dtype))))
+        return made
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """(positions, hidden) -> (positions, vocabulary) logits."""
-        return self.vocabulary(self.transform(states))
+        made: torch.Tensor = self.vocabulary(self.transform(states))
+        return made
 
     @property
     def without(self) -> frozenset[int]:
@@ -129,7 +131,7 @@ class DecodingHead(nn.Module):
         self.dense.weight.copy_(dense @ weight)
 
 
-class _OneState(tuple):
+class _OneState(tuple[torch.Tensor | None]):
     """The output of a body that has given its last hidden state and nothing else."""
 
     def __getattr__(self, name: str) -> torch.Tensor | None:
@@ -145,10 +147,10 @@ class _Given(nn.Module):
         self.__dict__["body"] = body
         self.states: torch.Tensor | None = None
 
-    def __getattr__(self, name: str):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["body"], name)
 
-    def forward(self, *_args, **_kwargs) -> _OneState:
+    def forward(self, *_args: Any, **_kwargs: Any) -> _OneState:
         return _OneState((self.states,))
 
 
@@ -168,7 +170,7 @@ class WholeHead(nn.Module):
         self.given.states = states[None].to(next(self.parameters()).dtype)
         ids = torch.zeros(self.given.states.shape[:2], dtype=torch.long, device=states.device)
         try:
-            logits = self.model(input_ids=ids).logits[0]
+            logits: torch.Tensor = self.model(input_ids=ids).logits[0]
         finally:
             self.given.states = None
         if not self.without:
@@ -241,7 +243,7 @@ def own_head(model: PreTrainedModel) -> Head:
             " models"
         )
     usual = isinstance(matrix, nn.Linear | nn.Embedding)
-    weight: nn.Parameter = matrix.weight if usual else _effective(matrix, dense.out_features)  # type: ignore[assignment]
+    weight: nn.Parameter = matrix.weight if usual else _effective(matrix, dense.out_features)
     return DecodingHead(dense, activation, attrgetter(parts.norm)(model), _linear(weight, bias))
 
 
@@ -263,7 +265,9 @@ def _linear(weight: nn.Parameter, bias: nn.Parameter) -> nn.Linear:
 
 def masked_logits(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], positions: torch.Tensor) -> torch.Tensor:
     """(masked, vocabulary) logits of a masked language model; only ``positions``, (rows, tokens) bool, are decoded."""
-    return own_head(model)(getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[positions])
+    states = getattr(model, model.base_model_prefix)(**inputs).last_hidden_state[positions]
+    logits: torch.Tensor = own_head(model)(states)
+    return logits
 
 
 def masked_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:

@@ -203,7 +203,7 @@ class _NoBar(tqdm):
     """Small files are downloaded without a progress bar."""
 
     def __init__(self, *args: Any, **settings: Any):
-        super().__init__(*args, **settings | {"disable": True})
+        super().__init__(*args, **settings | {"disable": True})  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)

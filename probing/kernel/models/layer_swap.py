@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import nn
@@ -46,7 +46,7 @@ class _FixedStates(nn.Module):
         super().__init__()
         self.states = states
 
-    def forward(self, *_args, **_kwargs) -> torch.Tensor:
+    def forward(self, *_args: Any, **_kwargs: Any) -> torch.Tensor:
         return self.states
 
 
@@ -62,7 +62,8 @@ def layers_of(body: PreTrainedModel) -> nn.ModuleList:
         raise NotReplaceable(
             f"got the model type {kind!r}, whose layers cannot be replaced; expected {', '.join(LAYERS)}"
         )
-    return attrgetter(LAYERS[kind])(body)
+    layers: nn.ModuleList = attrgetter(LAYERS[kind])(body)
+    return layers
 
 
 def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
@@ -175,7 +176,8 @@ def _run(
     body = _changed(encoder.body, {**modules, **dict.fromkeys(without)})
     ids = torch.tensor([list(row) for row in rows], device=encoder.device)
     with torch.inference_mode():
-        return body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+        states = body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
+    return states
 
 
 def _changed(body: PreTrainedModel, modules: Mapping[str, nn.Module | None]) -> PreTrainedModel:

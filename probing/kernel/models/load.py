@@ -16,7 +16,6 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTra
 
 from probing.kernel.errors import HeadError, JobError, ModelError, NoOwnHead
 from probing.kernel.models.check import (
-    SHORTEST,
     broken_files_named,
     casing_of,
     check_body,
@@ -31,7 +30,7 @@ from probing.kernel.models.check import (
     try_masks,
     with_offsets,
 )
-from probing.kernel.models.checkpoint import ModelFiles, why_no_head, why_unusable
+from probing.kernel.models.checkpoint import SHORTEST, ModelFiles, why_no_head, why_unusable
 from probing.kernel.models.delta_weights import apply_difference, is_difference
 from probing.kernel.models.head import Head, give_bias, has_other_layout, pretrained_head
 from probing.kernel.models.hub import Located, joint_weights_id, locate

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from probing.kernel.errors import ModelError, ProbingError, Say
 from probing.kernel.files import atomic_copy, cache_folder
@@ -61,7 +61,7 @@ def hidden_by_name(config: "FactsConfig", folders: Sequence[Path], table: str) -
     return None
 
 
-def _stored_runs(folders: Sequence[Path], table: str) -> Iterator[tuple[Path, dict]]:
+def _stored_runs(folders: Sequence[Path], table: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Folder and row of every stored run of a table that can be read; others report damaged files."""
     for path in sorted(path for folder in folders if folder.is_dir() for path in files_of(table, folder)):
         try:
@@ -71,7 +71,7 @@ def _stored_runs(folders: Sequence[Path], table: str) -> Iterator[tuple[Path, di
         yield from ((path.parent, row) for row in rows)
 
 
-def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict]:
+def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say, chosen: bool) -> list[dict[str, Any]]:
     """Rows of ``weight_drift``: how far each layer's weights are from the base's; none if the base is not available.
 
     ``chosen``: the user named the base, so failing to open it is an error. A base that the model was not fine-tuned
@@ -116,11 +116,11 @@ def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
             write_table(table, [row | {"model": entry.name} for row in read_table(source, table).to_pylist()], placed)
 
 
-def add_rows(table: str, rows: Sequence[dict], path: Path, say: Say) -> None:
+def add_rows(table: str, rows: Sequence[dict[str, Any]], path: Path, say: Say) -> None:
     """Adds rows to a stored file and replaces those with the same keys; a damaged file is made again."""
     # Two processes that read a file at once would each drop the other's rows.
     with exclusive_lock(cache_folder() / "locks" / f"{table}.lock"):
-        stored: list[dict] = []
+        stored: list[dict[str, Any]] = []
         with suppress(ProbingError):
             stored = read_table(path, table).to_pylist()
         both = {tuple(row[name] for name in KEYS[table]): row for row in (*stored, *rows)}

@@ -194,7 +194,7 @@ def all_hidden_states(
     inputs = padded_inputs(rows, encoder, types)
     with torch.inference_mode():
         output = encoder.body(**inputs, output_hidden_states=True)
-    states = output.hidden_states
+    states: tuple[torch.Tensor, ...] = output.hidden_states
     if len(states) != encoder.layers:
         raise ModelError(
             f"{encoder.name} gave {len(states)} hidden states, expected {encoder.layers} (embeddings and layers)"
@@ -366,7 +366,7 @@ def layer_of(parameter: str) -> int | None:
     return 0 if _EMBEDDED.search(parameter) and "rel_embeddings" not in parameter else None
 
 
-def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict]:
+def weight_drift(base: Mapping[str, torch.Tensor], tuned: Mapping[str, torch.Tensor]) -> list[dict[str, float]]:
     """``layer, drift, parameters``: Frobenius norm of the difference over that of the base's weights, by layer."""
     change: dict[int, float] = defaultdict(float)
     size: dict[int, float] = defaultdict(float)

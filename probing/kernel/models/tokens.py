@@ -17,8 +17,8 @@ def phrase_text(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> st
     if decoder is None:
         return " ".join(tokens)
     if isinstance(model, models.WordPiece):
-        return decoder.decode(list(tokens))
-    return decoder.decode([_BEFORE, *tokens]).removeprefix(_BEFORE).strip() or SPACE
+        return str(decoder.decode(list(tokens)))
+    return str(decoder.decode([_BEFORE, *tokens])).removeprefix(_BEFORE).strip() or SPACE
 
 
 def token_texts(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[str]) -> list[TokenText]:

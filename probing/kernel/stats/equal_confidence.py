@@ -188,11 +188,11 @@ def _design(first: Answers, second: Answers) -> NDArray[np.float64]:
 def _spline(values: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[np.float64]:
     """(values, knots - 1) restricted cubic spline, which is linear below the first and above the last knot."""
     if len(knots) < 3:
-        return values[:, None] - values.mean()
+        return np.asarray(values[:, None] - values.mean())
     span = knots[-1] - knots[0]
 
     def cube(knot: float) -> NDArray[np.float64]:
-        return np.maximum(values - knot, 0) ** 3 / span**2
+        return np.asarray(np.maximum(values - knot, 0) ** 3 / span**2)
 
     last, before = knots[-1], knots[-2]
     bends = [
@@ -200,7 +200,7 @@ def _spline(values: NDArray[np.float64], knots: NDArray[np.float64]) -> NDArray[
         for knot in knots[:-2]
     ]
     columns = np.stack([values, *bends], axis=1)
-    return (columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-12)
+    return np.asarray((columns - columns.mean(0)) / np.maximum(columns.std(0), 1e-12))
 
 
 def _logistic(
@@ -211,7 +211,7 @@ def _logistic(
     ridge = np.full(len(weights), _RIDGE)
 
     def curvature(chance: NDArray[np.float64]) -> NDArray[np.float64]:
-        return (design.T @ (sparse.diags_array(chance * (1 - chance)) @ design)).toarray() + np.diag(ridge)
+        return np.asarray((design.T @ (sparse.diags_array(chance * (1 - chance)) @ design)).toarray() + np.diag(ridge))
 
     for _ in range(_STEPS):
         chance = special.expit(design @ weights)

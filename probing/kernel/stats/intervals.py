@@ -97,7 +97,7 @@ def macro_draws(
     """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
     counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
-    return _drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1)
+    return np.asarray(_drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1))
 
 
 def standardised_difference(

@@ -64,7 +64,8 @@ def mcnemar_exact_many(first_only: ArrayLike, second_only: ArrayLike) -> NDArray
         raise ValueError(f"counts of facts reach down to {first.min()} and {second.min()}, expected none below 0")
     # The binomial's cdf. Importing scipy.stats for it would hold up the start of everything by a second.
     tail = scipy.special.betainc(np.maximum(first, second), np.minimum(first, second) + 1, 0.5)
-    return np.minimum(2 * tail, 1.0)
+    p_values: NDArray[np.float64] = np.minimum(2 * tail, 1.0)
+    return p_values
 
 
 def paired_difference(counts: PairedCounts) -> Difference:
@@ -147,7 +148,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> NDArray[np.float64]:
         return p_values
     if not ((p_values >= 0) & (p_values <= 1)).all():
         raise ValueError(f"p-values reach from {p_values.min()} to {p_values.max()}, expected 0 to 1")
-    return scipy.stats.false_discovery_control(p_values, method="bh")
+    return np.asarray(scipy.stats.false_discovery_control(p_values, method="bh"))
 
 
 def holm(p_values: ArrayLike, level: float = 1 - CONFIDENCE) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -232,13 +233,15 @@ def each_interval(
 
     An entry is a relation, or with the spread ``overall`` the sum of all relations.
     """
-    rows = ClusterSums(*np.array(sums, dtype=np.float64))
-    means, variances, freedoms = _parts(*rows[:4], getattr(rows, spread))
+    rows = np.array(sums, dtype=np.float64)
+    means, variances, freedoms = _parts(*rows[[0, 1, 2, 3, ClusterSums._fields.index(spread)]])
     half = _quantile(freedoms) * np.sqrt(variances)
     return np.maximum(means - half, least), np.minimum(means + half, 1.0)
 
 
-def _parts(n, total, squares, clusters, within) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _parts(
+    n: np.ndarray, total: np.ndarray, squares: np.ndarray, clusters: np.ndarray, within: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean, its variance and the degrees of freedom of each relation."""
     with np.errstate(invalid="ignore", divide="ignore"):
         means, several = total / n, clusters > 1
@@ -248,4 +251,4 @@ def _parts(n, total, squares, clusters, within) -> tuple[np.ndarray, np.ndarray,
 
 
 def _quantile(freedom: ArrayLike) -> NDArray[np.float64]:
-    return special.stdtrit(freedom, 0.5 + 0.5 * CONFIDENCE)
+    return np.asarray(special.stdtrit(freedom, 0.5 + 0.5 * CONFIDENCE))

@@ -110,7 +110,7 @@ def _repeated(table: str, read: Sequence[_Read]) -> list[str]:
 
 def _distinct(rows: pa.Table, key: Sequence[str]) -> int:
     """The number of different keys."""
-    return rows.group_by(key).aggregate([]).num_rows
+    return len(rows.group_by(key).aggregate([]))
 
 
 def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
@@ -121,7 +121,7 @@ def _conflicts(table: str, read: Sequence[_Read]) -> list[str]:
     keys = [rows.select(key) for rows in {file.sha256: rows for file, rows in read}.values()]
     if len(keys) < 2 or _distinct(together := pa.concat_tables(keys), key) == len(together):
         return []
-    first: dict[tuple, tuple[Path, tuple]] = {}
+    first: dict[tuple[object, ...], tuple[Path, tuple[object, ...]]] = {}
     differing: Counter[tuple[Path, Path]] = Counter()
     for file, rows in read:
         may_differ = (*key, *TABLES[table].free, *TABLES[table].withheld)

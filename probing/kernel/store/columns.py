@@ -154,7 +154,7 @@ class Table:
                 return "more facts are known with one subject, or with both, than there are"
         return None
 
-    def file_name(self, row: dict) -> str:
+    def file_name(self, row: dict[str, Any]) -> str:
         """Name of the file that a row belongs in when it is shared."""
         return "-".join([self.name, *(str(row[name]).replace("/", "--") for name in self.per.split())]) + ".parquet"
 

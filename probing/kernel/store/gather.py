@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from probing.kernel.store.columns import KEYS
 from probing.kernel.store.parquet import files_of, read_table, write_table
 
 #: Run -> its row in the table of runs.
-Runs = Mapping[str, Mapping]
+Runs = Mapping[str, Mapping[str, Any]]
 
 
 def gather_tables(

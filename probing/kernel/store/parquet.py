@@ -223,7 +223,7 @@ def _sorted(table: pa.Table, columns: Sequence[str]) -> pa.Table:
 
 
 def _holds_floats(kind: pa.DataType) -> bool:
-    return pa.types.is_floating(kind.value_type if pa.types.is_list(kind) else kind)
+    return bool(pa.types.is_floating(kind.value_type if pa.types.is_list(kind) else kind))
 
 
 @dataclass(frozen=True, order=True)
