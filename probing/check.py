@@ -12,11 +12,11 @@ from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
 from probing.edges.published import PublishedEdges
-from probing.facts.fact import PHRASES, shipped_relations
 from probing.facts.published import PublishedKnowledge
 from probing.facts.sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.kernel.errors import ProbingError, Say, StoreError
+from probing.kernel.fact import PHRASES, shipped_relations
 from probing.kernel.files import cache_folder, differing_files, file_sha256, result_folders
 from probing.kernel.models.catalogue import open_entry
 from probing.kernel.models.hub import joint_weights_id, weights_id_of

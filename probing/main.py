@@ -78,7 +78,7 @@ GROUPS = {
                 " nothing the second time.",
             ),
             "ask": Command(
-                "probing.sentences.commands",
+                "probing.live.sentence_commands",
                 "Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every"
                 " probe's prediction.",
             ),

@@ -11,18 +11,19 @@ import numpy as np
 import streamlit as st
 
 from probing.choices import OwnModelSelection
-from probing.facts.fact import Fact, FactSet, shipped_relations
-from probing.facts.page_upload import of_model, say
 from probing.facts.sources import own_facts, own_probe_set, read_facts
-from probing.kernel.app import blocks, live_models, selection
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, count, filled
 from probing.kernel.errors import ProbingError
+from probing.kernel.fact import Fact, FactSet, shipped_relations
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
 from probing.kernel.user_tables import SUFFIXES
+from probing.live import live_models
 from probing.own_model import run as background
 from probing.own_model.check import CheckedModel, check_model_folder, in_bytes, in_minutes
+from probing.own_model.page_upload import of_model, say
 from probing.own_model.run import TREX, Wish, placed
 
 MAX_OTHERS = 6

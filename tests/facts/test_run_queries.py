@@ -10,16 +10,17 @@ import pandas as pd
 import pytest
 
 from probing.facts import store as run_queries
-from probing.facts.fact import contains_words
 from probing.facts.report_forgotten import forgotten, relation_forgetting
 from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
 from probing.facts.report_pairs import paired_with_yardsticks, transitions, transitions_by_relation
-from probing.facts.runs import choose, one_run_each, pairs
+from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, search_facts
+from probing.kernel.fact import contains_words
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import write_table
+from probing.kernel.store.stored import one_run_each
 from tests.planted_store import (
     SEVERAL,
     PlantedRun,

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from probing.kernel.app import live_models
-from probing.kernel.app.live_models import Choice, every_token
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
+from probing.live import live_models
+from probing.live.live_models import Choice, every_token
 from probing.own_model import run as background
 from probing.own_model.run import Wish
 from tests.pages.conftest import grids, line_with, link, numbers, words

@@ -20,8 +20,8 @@ from probing.facts import store as run_queries
 from probing.facts import store_facts as fact_queries
 from probing.facts import store_pairs as pair_queries
 from probing.facts.counts import count_facts
-from probing.facts.fact import PROBE_SETS, Fact, fill, shipped_relations
 from probing.kernel.errors import ProbingError
+from probing.kernel.fact import PROBE_SETS, Fact, fill, shipped_relations
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import HEADS as KINDS
 from probing.kernel.registry import REPOSITORY

@@ -15,10 +15,10 @@ import streamlit as st
 
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, file_name, for_paper
 from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.citations import PAPERS, SOFTWARE
 from probing.kernel.figures import paper as pdf
 from probing.kernel.figures.paper import PER_INCH, POINTS, WIDTHS, Columns, sized
 from probing.kernel.figures.paper_words import caption as caption_of
-from probing.papers.citations import PAPERS, SOFTWARE
 
 
 def plot(kind: str, name: str, filters: Mapping[str, object], filtered: bool = False, **looks: Any) -> str:

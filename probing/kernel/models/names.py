@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.finetuning.objectives import CALLED
-from probing.finetuning.recipe import FinetuneRecipe, variant_of
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cache_folder
 from probing.kernel.metric import Metric
+from probing.kernel.objectives import CALLED
 from probing.kernel.options import spelled
 from probing.kernel.provenance import COMMIT
+from probing.kernel.recipe import FinetuneRecipe, variant_of
 from probing.kernel.registry import ModelEntry, Registry, name_in_files, name_of_model, read_registry
 
 HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = (

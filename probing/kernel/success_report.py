@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from probing.facts.store import followed_only, stored_models, stored_scores
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.kernel.errors import RegistryError
+from probing.kernel.objectives import CONTROL
 from probing.kernel.registry import read_registry
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import followed_only, stored_models, stored_scores
+from probing.kernel.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 
 _NAMES = ("model", "base", "objective")
 _SCORE = (
