@@ -19,9 +19,11 @@ from probing.kernel.fact import MASK
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
 from probing.kernel.recipe import protection_in_words
-from probing.live import live_models, page_examples, page_gaps, token_grids
+from probing.live import page_examples, page_gaps
+from probing.live import page_live_models as live_models
+from probing.live import page_token_grids as token_grids
+from probing.live.page_token_grids import Grid
 from probing.live.report import first_layers
-from probing.live.token_grids import Grid
 from probing.papers.home import best_recipe, beyond_guessing
 
 FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"

@@ -20,10 +20,11 @@ from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
-from probing.live import live_models, page_examples, page_models, perturb
+from probing.live import page_examples, page_models, perturb
+from probing.live import page_live_models as live_models
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
-from probing.live.live_models import Choice
 from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, layers_put_back, lines, named
+from probing.live.page_live_models import Choice
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers

@@ -36,7 +36,8 @@ from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.stats.intervals import may_be_shown
-from probing.live import page_examples, token_grids
+from probing.live import page_examples
+from probing.live import page_token_grids as token_grids
 from probing.live.figures import compared_runs, rank_table, run_rank_lines
 from probing.own_model.page_upload import show
 

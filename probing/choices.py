@@ -14,9 +14,13 @@ from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.questions import MAX_PIECES
-from probing.live import perturb
+from probing.live import page_live_models, perturb
+from probing.own_model.page_run import asked_models
 from probing.own_model.space import WHAT
 from probing.sentences.examples import POOLINGS, PROTOCOLS
+
+# The menu of models lists those of own runs, too.
+page_live_models.of_own_runs = asked_models
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
 #: minimal pairs.

@@ -15,7 +15,7 @@ from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.figures.looks import set_order
 from probing.live.figures import ranks_by_layer, token_rows
-from probing.live.token_grids import Grid
+from probing.live.page_token_grids import Grid
 
 #: The wanted kinds of facts in order; each kind is used once before any is used twice.
 _WANTED = ("late", "lost")

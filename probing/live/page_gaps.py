@@ -22,8 +22,9 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question, with_masks
-from probing.live import live_models, token_grids
-from probing.live.live_models import Choice
+from probing.live import page_live_models as live_models
+from probing.live import page_token_grids as token_grids
+from probing.live.page_live_models import Choice
 from probing.live.page_models import (
     choose,
     choose_others,
@@ -36,6 +37,7 @@ from probing.live.page_models import (
     ready,
     scores,
 )
+from probing.live.page_token_grids import Grid
 from probing.live.perturb import (
     PERTURBATIONS,
     Changed,
@@ -49,7 +51,6 @@ from probing.live.perturb import (
     wrong_answers,
 )
 from probing.live.report import lines_of, tokens_of
-from probing.live.token_grids import Grid
 
 #: More lines than this in one figure cannot be distinguished.
 MAX_LINES = 12

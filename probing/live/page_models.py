@@ -23,9 +23,9 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
-from probing.live import live_models
-from probing.live.live_models import Choice
+from probing.live import page_live_models as live_models
 from probing.live.page_examples import base_runs
+from probing.live.page_live_models import Choice
 
 if TYPE_CHECKING:
     from probing.changes.passes import Attending, SentenceAttention

@@ -20,9 +20,10 @@ from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
-from probing.live import live_models, page_models
-from probing.live.live_models import Choice
+from probing.live import page_live_models as live_models
+from probing.live import page_models
 from probing.live.page_gaps import CHANGED, named
+from probing.live.page_live_models import Choice
 from probing.live.page_models import choose, choose_others, chosen, colours_of, is_named, labelled_colours, ready
 from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.numbers import VERDICT_COLUMNS

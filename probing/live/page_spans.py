@@ -19,8 +19,9 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.errors import EdgeDataError, ProbingError
-from probing.live import live_models, page_models
-from probing.live.live_models import Choice
+from probing.live import page_live_models as live_models
+from probing.live import page_models
+from probing.live.page_live_models import Choice
 from probing.live.page_models import Readers, SpanQuestion, readers, span_answers
 
 _KEY = "ask.picker"

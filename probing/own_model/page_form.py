@@ -20,7 +20,7 @@ from probing.kernel.fact import Fact, FactSet, shipped_relations
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
 from probing.kernel.user_tables import SUFFIXES
-from probing.live import live_models
+from probing.live import page_live_models as live_models
 from probing.own_model import run as background
 from probing.own_model.check import CheckedModel, check_model_folder, in_bytes, in_minutes
 from probing.own_model.page_upload import of_model, say

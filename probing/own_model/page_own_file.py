@@ -18,7 +18,7 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.stats.intervals import SMALL_SET
 from probing.kernel.user_tables import SUFFIXES
-from probing.live import live_models
+from probing.live import page_live_models as live_models
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, POOLINGS, SentenceData
 from probing.sentences.figures import layer_panels

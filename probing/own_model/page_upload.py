@@ -20,7 +20,7 @@ from probing.kernel.fact import Fact, FactSet
 from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
 from probing.kernel.user_tables import SUFFIXES
-from probing.live import live_models
+from probing.live import page_live_models as live_models
 
 
 def of_model(facts: Sequence[Fact], model: str, base: str = "") -> Sequence[Fact]:

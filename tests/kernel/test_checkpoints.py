@@ -21,7 +21,7 @@ from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
 from probing.live.ask import LiveModel
-from probing.live.live_models import Choice, bases
+from probing.live.page_live_models import Choice, bases
 from probing.own_model.check import check_model_folder
 from tests import tiny_models
 from tests.kernel.test_architectures import cut_at, probabilities

@@ -26,7 +26,7 @@ from probing.kernel.models.names import (
 from probing.kernel.objectives import TASKS
 from probing.kernel.registry import name_of_model, read_registry
 from probing.kernel.success import training_of
-from probing.live.live_models import Choice, base_of
+from probing.live.page_live_models import Choice, base_of
 from probing.own_model.check import check_model_folder
 
 

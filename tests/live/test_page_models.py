@@ -20,8 +20,9 @@ from probing.kernel.models.catalogue import heads_of
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.questions import Question
 from probing.kernel.registry import read_registry
-from probing.live import live_models, page_models
-from probing.live.live_models import Choice, base_of, choices, described
+from probing.live import page_live_models as live_models
+from probing.live import page_models
+from probing.live.page_live_models import Choice, base_of, choices, described
 from probing.live.page_spans import changed_spans, hull, replaced
 from tests.tiny_models import save
 

@@ -9,8 +9,8 @@ import pytest
 
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
-from probing.live import live_models
-from probing.live.live_models import Choice, every_token
+from probing.live import page_live_models as live_models
+from probing.live.page_live_models import Choice, every_token
 from probing.own_model import run as background
 from probing.own_model.run import Wish
 from tests.pages.conftest import grids, line_with, link, numbers, words

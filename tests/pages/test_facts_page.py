@@ -280,7 +280,7 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapsh
 @pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
     from probing.facts.sources import own_facts
-    from probing.live.live_models import Choice
+    from probing.live.page_live_models import Choice
     from probing.own_model.page_upload import SAMPLE, ask_all
 
     facts = own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
