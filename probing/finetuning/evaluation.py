@@ -57,7 +57,7 @@ _TOKENS = 8_000
 class Score:
     """A task metric with one other value, a baseline or a comparison, whose name is ``chance_name``.
 
-    ``n`` counts the scored sentences, questions, queries or tokens. ``finetuning.success`` decides which value the
+    ``n`` counts the scored sentences, questions, queries or tokens. ``kernel.success`` decides which value the
     metric has to exceed.
     """
 

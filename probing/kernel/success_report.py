@@ -36,7 +36,7 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
     baseline is the score to beat, other a weaker baseline or a comparison; decides: the verdict on the model rests on
     this row; closed: the share of the way from the baseline to what BERT-base is published to reach. A verdict is
     ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
-    trained on with its base's own text; see ``finetuning.success``.
+    trained on with its base's own text; see ``kernel.success``.
     """
     rows = [
         {**names, **score, "verdict": verdict_of(names["objective"], model_scores)}

@@ -112,7 +112,7 @@ class SentenceNumbers:
     ``accuracies`` has the paper's other stored encoders, too. ``groups``: change after fine-tuning, mean over the lower
     and the upper layers, with the control's; ``changes``: the same by layer, and ``over_mean`` against the base's own
     mean-pooled probe. ``values`` are of attention. ``perplexities``: the log of the model's perplexity over its base's.
-    ``learned``: objective -> verdict, see ``finetuning.success_report``.
+    ``learned``: objective -> verdict, see ``kernel.success_report``.
     """
 
     family: SentenceFamily

@@ -180,7 +180,7 @@ class View:
 
     @cached_property
     def learned(self) -> pd.DataFrame:
-        """The task scores behind the verdicts; see ``finetuning.success_report.learned``."""
+        """The task scores behind the verdicts; see ``kernel.success_report.learned``."""
         return pd.DataFrame(columns=[*COLUMNS, *SHORT]) if self.database is None else self.read(learned)
 
     @cached_property

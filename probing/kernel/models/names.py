@@ -282,7 +282,7 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """A fine-tuned model's variant (``finetuning.recipe.variant_of``) and seed; ``""`` and None without a recipe."""
+    """A fine-tuned model's variant (``kernel.recipe.variant_of``) and seed; ``""`` and None without a recipe."""
     recipe = finetuning_note(folder).get("recipe")
     if not recipe:
         return "", None
