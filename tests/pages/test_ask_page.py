@@ -199,8 +199,8 @@ def test_the_models_of_own_runs_are_offered(ask, headless, monkeypatch):
         called="mine",
         name="legal",
     )
-    monkeypatch.setattr(live_models, "own_runs", lambda: [SimpleNamespace(state=SimpleNamespace(wish=wish))])
     assert background.own_runs() == []
+    monkeypatch.setattr(background, "own_runs", lambda: [SimpleNamespace(state=SimpleNamespace(wish=wish))])
     app = ask(live_model="legal", live_models="-", watch="france")
     assert not app.exception and best(grids(app)[0]) == best(grids(ask(live_models="-", watch="france"))[0])
 
