@@ -37,7 +37,7 @@ NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "panda
 UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
-#: Folder, or file -> its lines of Python, of which it may have 2 % more. A number may fall in any commit, and rises only
+#: Folder, or file -> its lines of Python; it may have 2 % more. A number may fall in any commit, and rises only
 #: with its reason in the commit's message.
 MOST_LINES = {
     "app.py": 216,
