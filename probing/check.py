@@ -7,7 +7,6 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from probing import __version__
 from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
@@ -27,6 +26,7 @@ from probing.kernel.store.check import check_store
 from probing.kernel.store.kinds import RUNS_OF_FILES
 from probing.kernel.store.parquet import files_of, read_table
 from probing.kernel.store.seals import SHIPPED
+from probing.kernel.version import __version__
 from probing.sentences.probes import SHIPPED as SENTENCE_PROBES
 from probing.sentences.probes import read_probes as read_sentence_probes
 from probing.sentences.published import PublishedSentences

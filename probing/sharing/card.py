@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
 from probing.kernel.errors import HubError
 from probing.kernel.provenance import LOCAL, stored_configuration
 from probing.kernel.store.parquet import table_of
+from probing.kernel.version import __version__
 from probing.subjects import HEADS, kinds_of
 
 #: Licences that the hub has a name for; every other is ``other`` there, and the card's text names it.

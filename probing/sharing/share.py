@@ -13,7 +13,6 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 from pydantic import Field, ValidationError, model_validator
 
-from probing import __version__
 from probing.facts.kind import CANDIDATES
 from probing.facts.stored_run import run_files
 from probing.kernel.errors import HubError, StoreError
@@ -29,6 +28,7 @@ from probing.kernel.store.parquet import files_of, read_table, table_of
 from probing.kernel.store.seals import read_strange
 from probing.kernel.store.strange import Contents
 from probing.kernel.text import in_short
+from probing.kernel.version import __version__
 from probing.subjects import HEADS, everything_shared, kinds_of
 
 T = TypeVar("T")

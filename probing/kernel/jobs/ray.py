@@ -15,10 +15,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
 from probing.kernel.errors import JobError, ProbingError
 from probing.kernel.files import absolute_environment
 from probing.kernel.jobs.shards import Line, Work, noted
+from probing.kernel.version import __version__
 
 log = logging.getLogger(__name__)
 #: The object store holds the work, with its facts or its text; by default Ray would take a third of the memory.
