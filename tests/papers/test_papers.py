@@ -13,6 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 import probing
+import probing.choices  # the tabs of every page
 from probing.facts.published import PublishedKnowledge
 from probing.kernel.app import selection
 from probing.kernel.app.selection import PAGES
