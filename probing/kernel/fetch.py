@@ -1,6 +1,6 @@
 """Fetches data sets and models from their owners or local copies; an interrupted download resumes.
 
-pooch downloads from the start after an interruption, stores whole archives, and reads neither ``Retry-After`` nor
+pooch is not used: it starts again after an interruption, stores whole archives, and reads neither ``Retry-After`` nor
 ``file:`` addresses.
 """
 
@@ -13,7 +13,8 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
@@ -108,11 +109,13 @@ def _tried(fetch: Callable[[], None], url: str) -> None:
         try:
             return fetch()
         except (httpx2.HTTPError, *_WRONG_ADDRESS) as error:
-            reason, asked, lasting = str(error) or type(error).__name__, "", isinstance(error, _WRONG_ADDRESS)
+            reason, asked, lasting = str(error) or type(error).__name__, 0.0, isinstance(error, _WRONG_ADDRESS)
             if isinstance(error, httpx2.HTTPStatusError):
                 answer = error.response
                 reason = f"HTTP {answer.status_code} {answer.reason_phrase}"
-                asked = answer.headers.get("Retry-After", "")
+                text = answer.headers.get("Retry-After", "")
+                with suppress(ValueError):  # Seconds, a moment, or nothing.
+                    asked = float(text) if text.isdecimal() else parsedate_to_datetime(text).timestamp() - time.time()
                 lasting = answer.status_code < 500 and answer.status_code not in _PASSING
             if lasting or number == TRIES:
                 counted = "1 try" if number == 1 else f"{number} tries, the last"
@@ -120,7 +123,7 @@ def _tried(fetch: Callable[[], None], url: str) -> None:
                     f"cannot download {url} ({counted}: {reason}); check the connection or give local copies: --from"
                     " FOLDER"
                 ) from error
-            wait = max(FIRST_WAIT * 2 ** (number - 1), min(float(asked), LONGEST_WAIT) if asked.isdecimal() else 0.0)
+            wait = max(FIRST_WAIT * 2 ** (number - 1), min(asked, LONGEST_WAIT))
             log.warning("%s: %s; try %d of %d follows in %.0f s", url, reason, number + 1, TRIES, wait)
             time.sleep(wait)
 
