@@ -163,7 +163,7 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     """Folder of the configuration (None: unknown), whether the weights are here, and how much is to be downloaded."""
     if not hub_id:
         return Path(location), True, 0
-    from probing.kernel.models.hub import is_on_this_machine, look_up
+    from probing.kernel.models.hub import is_on_this_machine, open_snapshot
 
     looked_up = st.session_state.setdefault(_ASKED, set())
     here = is_on_this_machine(hub_id, revision or None)
@@ -176,8 +176,9 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
         else:
             st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
         return None, False, 0
-    repository = look_up(hub_id, revision or None, local_only=here)
-    return repository.folder, repository.here, repository.weight_bytes
+    snapshot = open_snapshot(hub_id, revision or None, local_only=here)
+    here = snapshot.is_complete()
+    return snapshot.folder, here, 0 if here else snapshot.weight_bytes()
 
 
 _PASTED = "my-facts.txt"
