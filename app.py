@@ -8,18 +8,21 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import HomeSelection
-from probing.facts.fact import MASK
-from probing.finetuning.recipe import protection_in_words
-from probing.kernel.app import blocks, live_models, selection, token_grids
+from probing.facts.page_clearest import clearest, findings
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, escape, filled
-from probing.kernel.app.token_grids import Grid
 from probing.kernel.errors import HeadError, ProbingError
+from probing.kernel.fact import MASK
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question
+from probing.kernel.recipe import protection_in_words
 from probing.live import page_examples, page_gaps
+from probing.live import page_live_models as live_models
+from probing.live import page_token_grids as token_grids
+from probing.live.page_token_grids import Grid
 from probing.live.report import first_layers
 from probing.papers.home import best_recipe, beyond_guessing
 
@@ -148,7 +151,7 @@ def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> N
 def cards(view: View, run_id: str) -> None:
     """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
     assert view.database is not None
-    beyond, lost, kept = view.read(beyond_guessing, run_id), view.clearest, view.read(best_recipe)
+    beyond, lost, kept = view.read(beyond_guessing, run_id), next(iter(findings(view)), None), view.read(best_recipe)
     with st.container(horizontal=True, gap="small", key="cards"):
         if pd.notna(beyond):
             words = Markdown("right answers beyond the commonest answer")
@@ -201,7 +204,7 @@ with above:
 if st.session_state.pop(EMPTY, False):
     st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
 if own.sentence:
-    pair = [str(runs["model"].iloc[0]), *([view.clearest.model] if view.clearest else [])]
+    pair = [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])]
     shown = live(view, own.sentence, pair, str(runs["head"].iloc[0]))
 else:
     shown = stored(view, example) if example else None

@@ -11,10 +11,9 @@ import streamlit as st
 from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, PIECES, REPLACED, SCALES, TOPS, AskSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
-from probing.kernel.app import blocks, filters, live_models, selection
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.figures.looks import head_name
@@ -22,8 +21,10 @@ from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models, perturb
+from probing.live import page_live_models as live_models
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
 from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, layers_put_back, lines, named
+from probing.live.page_live_models import Choice
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers

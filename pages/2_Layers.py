@@ -9,12 +9,13 @@ import streamlit as st
 
 from probing.choices import METRICS as SHOWN
 from probing.choices import LayersSelection
-from probing.facts.fact import PROBE_SETS
+from probing.compared.report_heads import costs, losses, points_lost, read_out
 from probing.facts.figures import metric_curve, series_name
 from probing.facts.figures_pairs import loss_points
 from probing.facts.figures_relations import MAX_LINES, ORDERS, relation_curves, relation_map
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.page_candidates import draw_candidates
+from probing.facts.page_clearest import findings
 from probing.facts.report_forgotten import by_model, forgotten, relation_forgetting, with_yardsticks
 from probing.facts.report_layers import (
     METRIC_COLUMNS,
@@ -25,20 +26,21 @@ from probing.facts.report_layers import (
     total,
 )
 from probing.facts.runs import pairs
-from probing.facts.store import fact_runs
 from probing.facts.store_facts import count_facts
 from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
-from probing.heads.report import costs, losses, points_lost, read_out
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
+from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import MODES, above
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
-from probing.terms import METRICS, RANKS
+from probing.kernel.store.stored import fact_runs
+from probing.terms import METRICS
 
 TABS = {"relations": "Relations", "heads": "Does the reader matter?", "candidates": "Answers of several words"}
 METRIC_WORDS = {
@@ -120,7 +122,7 @@ def with_usual_lines(view: View) -> View:
     if selection.current().models:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
-    clearest = [finding.model for finding in view.clear_ones[:2]]
+    clearest = [finding.model for finding in findings(view)[:2]]
     bases = {str(runs["base"].get(model) or model) for model in (*clearest, *view.added)}
     lines = {*clearest, *bases, *view.added, *view.controls}
     models = tuple(model for model in view.colours if model in lines)

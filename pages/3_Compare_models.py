@@ -7,18 +7,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.changes.page_beyond import draw_changes
 from probing.choices import ALL_LOST, CompareSelection
 from probing.choices import COMPARE_TABS as TABS
+from probing.compared.page_all_models import draw_all_models
+from probing.compared.page_beyond import draw_changes
+from probing.compared.page_pair import Pair, choose, comparable
 from probing.facts.figures import answer_shares, layer_curve
 from probing.facts.figures_pairs import alluvial, paired_curve
 from probing.facts.figures_relations import relation_slopes
 from probing.facts.forgotten import FATES, outcome_words
-from probing.facts.page_pair import Pair, choose, comparable
 from probing.facts.report_layers import answer_drift, by_layer, early_exit
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.totals import KIND_LABELS, KINDS
-from probing.finetuning.page_all_models import draw_all_models
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
 from probing.forgetting.page_when import draw_prevention, draw_when

@@ -19,7 +19,7 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, count, filled, listing
 from probing.kernel.figures import theme
-from probing.sentences.page_own_file import draw_own_file
+from probing.own_model.page_own_file import draw_own_file
 from probing.sentences.page_probes import draw_sentences
 
 GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."

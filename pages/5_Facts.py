@@ -11,7 +11,7 @@ from probing.choices import FACT_PARTS as PARTS
 from probing.choices import FACTS_TABS as TABS
 from probing.choices import KNOWN, FactsSelection
 from probing.facts.forgotten import FATES, outcome_words
-from probing.facts.page_upload import show
+from probing.facts.page_clearest import clearest
 from probing.facts.report import fates
 from probing.facts.store import relations
 from probing.facts.store_facts import (
@@ -28,7 +28,7 @@ from probing.facts.store_facts import fact as fact_of
 from probing.forgetting.report_outcome import facts as lost_facts
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app import blocks, filters, frame, selection, token_grids
+from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import csv_bytes, drawing
 from probing.kernel.app.frame import View, end, open_page, run_of
 from probing.kernel.app.selection import link
@@ -37,7 +37,9 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples
+from probing.live import page_token_grids as token_grids
 from probing.live.figures import compared_runs, rank_table, run_rank_lines
+from probing.own_model.page_upload import show
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.
@@ -209,7 +211,8 @@ def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
     base = base_of(view.runs, chosen)
     if not base and base_of(runs, own.versus) != chosen:
         tuned = [name for name in view.colours if base_of(runs, name) == chosen and name not in view.controls]
-        tuned.sort(key=lambda name: view.clearest is None or name != view.clearest.model)
+        telling = clearest(view)
+        tuned.sort(key=lambda name: name != telling)
         pair = [chosen, *tuned[:1]]
     else:
         pair = [base, chosen] if base else [chosen, own.versus]

@@ -11,19 +11,20 @@ import streamlit as st
 from probing.choices import METHODS_TABS as TABS
 from probing.choices import MethodsSelection
 from probing.facts.report_layers import total
-from probing.facts.store import fact_runs
 from probing.facts.store_facts import null_examples
-from probing.finetuning.success_report import learned
 from probing.kernel.app import blocks, selection, texts
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.tables import fitted
 from probing.kernel.app.texts import count, escape, filled, mark_key
+from probing.kernel.citations import PAPERS, SOFTWARE
 from probing.kernel.figures.looks import set_name
+from probing.kernel.metric import Term
 from probing.kernel.provenance import LOCAL
 from probing.kernel.registry import read_registry
 from probing.kernel.store.columns import TABLES
-from probing.papers.citations import PAPERS, SOFTWARE
-from probing.terms import METRICS, Term, anchor, glossary
+from probing.kernel.store.stored import fact_runs
+from probing.kernel.success_report import learned
+from probing.terms import METRICS, anchor, glossary
 
 _FOLDER = Path(texts.__file__).parent
 NULL = """

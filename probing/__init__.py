@@ -9,6 +9,8 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from probing.kernel.errors import ProbingError
+from probing.kernel.joined import MODULES
+from probing.kernel.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from probing.kernel.app.page_figures import page_figure
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
-__version__ = "1.1.0"
+
+MODULES.update(subjects="probing.subjects", terms="probing.terms")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,16 +7,15 @@ from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
-from probing import __version__
 from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
 from probing.edges.published import PublishedEdges
-from probing.facts.fact import PHRASES, shipped_relations
 from probing.facts.published import PublishedKnowledge
 from probing.facts.sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.kernel.errors import ProbingError, Say, StoreError
+from probing.kernel.fact import PHRASES, shipped_relations
 from probing.kernel.files import cache_folder, differing_files, file_sha256, result_folders
 from probing.kernel.models.catalogue import open_entry
 from probing.kernel.models.hub import joint_weights_id, weights_id_of
@@ -27,6 +26,7 @@ from probing.kernel.store.check import check_store
 from probing.kernel.store.kinds import RUNS_OF_FILES
 from probing.kernel.store.parquet import files_of, read_table
 from probing.kernel.store.seals import SHIPPED
+from probing.kernel.version import __version__
 from probing.sentences.probes import SHIPPED as SENTENCE_PROBES
 from probing.sentences.probes import read_probes as read_sentence_probes
 from probing.sentences.published import PublishedSentences

@@ -2,21 +2,25 @@
 
 from dataclasses import dataclass
 
+from probing.compared.report import LOSSES
 from probing.edges.targets import OWN
 from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.requests import AMONG_CANDIDATES, DTYPES, INDEPENDENT, VOCABULARY
-from probing.finetuning.report import LOSSES
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
 from probing.kernel.figures.yardsticks import MODES
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.questions import MAX_PIECES
-from probing.live import perturb
+from probing.live import page_live_models, perturb
+from probing.own_model.page_run import asked_models
 from probing.own_model.space import WHAT
 from probing.sentences.examples import POOLINGS, PROTOCOLS
-from probing.terms import RANKS
+
+# The menu of models lists those of own runs, too.
+page_live_models.of_own_runs = asked_models
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
 #: minimal pairs.

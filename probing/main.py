@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from probing import __version__
 from probing.kernel.errors import OptionError, ProbingError
 from probing.kernel.files import cannot_write, no_room
 from probing.kernel.registry import REPOSITORY, has_data
 from probing.kernel.text import HarmlessStream, harmless, refuse_half_characters
+from probing.kernel.version import __version__
 
 #: Without completion for shells, and with plain errors and help.
 _PLAIN: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": None}
@@ -78,7 +78,7 @@ GROUPS = {
                 " nothing the second time.",
             ),
             "ask": Command(
-                "probing.sentences.commands",
+                "probing.live.sentence_commands",
                 "Analyse one sentence: entropy, shares and distance of attention by layer, repeated words, and every"
                 " probe's prediction.",
             ),

@@ -1,13 +1,12 @@
 """What the subjects declare, joined: their kinds of runs, their reports, and what of them is shared together."""
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+
+from probing.kernel.joined import Declared
 
 if TYPE_CHECKING:
     from probing.kernel.report import Reports
     from probing.kernel.store.kinds import Kind
-
-T = TypeVar("T")
 
 #: What is shared of a model besides its runs.
 HEADS = "heads"
@@ -23,30 +22,6 @@ SHARED_AS = {
 }
 
 
-class Declared(Mapping[str, T]):
-    """A mapping that is made when it is first read, because what it reads imports this module."""
-
-    def __init__(self, make: Callable[[], Mapping[str, T]]):
-        self._make = make
-        self._mapping: Mapping[str, T] = {}
-
-    def _made(self) -> Mapping[str, T]:
-        self._mapping = self._mapping or self._make()
-        return self._mapping
-
-    def __getitem__(self, name: str) -> T:
-        return self._made()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made())
-
-    def __len__(self) -> int:
-        return len(self._made())
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._made()
-
-
 def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
     from probing.changes.kind import CHANGES
@@ -56,6 +31,11 @@ def kinds() -> "dict[str, Kind]":
     from probing.sentences.kind import SENTENCES
 
     return dict(zip(SHARED_AS, (FACTS, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+
+
+def kinds_of(what: str) -> "list[Kind]":
+    """The kinds of runs that are shared together."""
+    return [kind for subject, kind in kinds().items() if SHARED_AS[subject] == what]
 
 
 def reports() -> "dict[str, Reports]":

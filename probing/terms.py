@@ -1,19 +1,15 @@
 """Quantities and terms of the field: one table each for tooltips, axis titles, the Methods page and ``terms``."""
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from probing.changes.measures import CHANGE_METRICS
 from probing.edges.metrics import EDGE_METRICS
 from probing.facts.forgotten import outcome_words
 from probing.finetuning.scores import TASK_METRICS
-from probing.kernel.metric import Metric
+from probing.kernel.metric import RANKS, Metric, Term
 from probing.kernel.models.names import HEAD_METRICS
 from probing.sentences.metrics import SENTENCE_METRICS
-
-#: A fact is known at k if its answer has rank <= k, for each of these k.
-RANKS = (1, 10, 100)
 
 _BERTNESIA = "Wallat, Singh and Anand 2020 (BERTnesia)"
 _LAMA = "Petroni et al. 2019 (LAMA)"
@@ -483,19 +479,6 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}
 
 #: Maximum number of terms that are explained together, those that come first in the text.
 MOST = 8
-
-
-@dataclass(frozen=True)
-class Term:
-    """A term in the singular, with its meaning in one phrase without a full stop and other words for it.
-
-    The source is the paper or library that has the word; "ours" if none has.
-    """
-
-    name: str
-    meaning: str
-    source: str
-    forms: tuple[str, ...] = ()
 
 
 _WALLAT, _TENNEY = "Wallat, Singh and Anand 2020", "Tenney, Das and Pavlick 2019"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.facts.fact import Fact
 from probing.facts.requests import INDEPENDENT
+from probing.kernel.fact import Fact
 from probing.kernel.provenance import fingerprint_of
 from tests.planted_files import Rows, write_planted
 from tests.planted_relatives import BASE, COLA, LAYERS, PlantedModel

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from probing.facts.fact import Fact, fill
+from probing.kernel.fact import Fact, fill
 from probing.kernel.store.parquet import write_table
 from tests.planted_store import PlantedRun, forget_predictions, plant_runs
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from probing.facts.fact import Fact, fill
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER, swapped_subjects
+from probing.kernel.fact import Fact, fill
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import counted, write_counts

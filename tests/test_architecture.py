@@ -1,4 +1,4 @@
-"""A folder is a subject: what it may import, where each heavy library lives, and how many lines each folder has."""
+"""A folder is a subject: their order, where each heavy library lives, and how many lines each folder has."""
 
 import ast
 import json
@@ -16,50 +16,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "probing"
 
-#: subject -> the subjects that it builds on, where the field does.
-BUILDS_ON = {
-    "changes": "facts finetuning sentences",
-    "edges": "finetuning",
-    "facts": "finetuning forgetting heads",
-    "finetuning": "changes edges facts heads sentences",
-    "forgetting": "facts finetuning heads",
-    "heads": "facts",
-    "live": "changes edges facts heads sentences",
-    "own_model": "facts forgetting",
-    "papers": "changes edges facts finetuning forgetting heads sentences",
-    "sentences": "changes finetuning",
-    "sharing": "facts heads",
-}
-#: Files of subjects that the kernel knows, because every model and figure has facts and an objective; and the join of
-#: what subjects declare.
-KERNEL_KNOWS = {
-    "facts/fact.py",
-    "facts/requests.py",
-    "finetuning/objectives.py",
-    "finetuning/recipe.py",
-    "finetuning/success.py",
-    "subjects.py",
-}
-#: Files above the subjects: what starts by name, and what joins all of them.
-JOINERS = (
-    "__init__.py",
-    "__main__.py",
-    "main.py",
-    "commands.py",
-    "check.py",
-    "choices.py",
-    "subjects.py",
-    "terms.py",
-    "ui.py",
-)
 #: Files without a page that import the pages' frame: the choices of all pages, the server, and ``probing.page_figure``.
 OF_PAGES = ("choices.py", "ui.py", "__init__.py")
 #: library -> the files that may import it, below ``probing/``.
 HEAVY = {
-    "torch": "kernel/models/* heads/* finetuning/* */ask.py */states.py */training.py edges/probes.py changes/p* "
-    "forgetting/[crw]* sentences/[mpsv]* facts/candidates.py",
-    "transformers": "kernel/models/* heads/recipe.py finetuning/* */ask*.py */states.py changes/[mp]* "
-    "forgetting/callback.py",
+    "torch": "kernel/models/* heads/* finetuning/* */ask.py */states.py edges/training.py edges/probes.py"
+    " facts/candidates.py changes/passes.py changes/perplexity.py forgetting/ranks.py forgetting/ways_back.py"
+    " forgetting/callback.py sentences/mlp.py sentences/predictions.py sentences/solver.py sentences/vectors.py",
+    "transformers": "kernel/models/* heads/recipe.py finetuning/* */ask.py */states.py facts/askable.py"
+    " changes/measure.py changes/passes.py changes/perplexity.py forgetting/callback.py",
     "duckdb": "kernel/store/* facts/counts.py",
     "plotly": "*figures* kernel/app/* */page_*",
     "streamlit": "kernel/app/* */page_* ui.py",
@@ -72,27 +37,28 @@ NOT_FOR_HELP = ("torch", "transformers", "streamlit", "duckdb", "plotly", "panda
 UNIX_MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "pty", "tty")
 FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_EXCL", "O_TRUNC")
 
-#: Folder, or file -> the most lines of Python that it may have. A number may fall in any commit, and rises only with
-#: its reason in the commit's message.
+#: Folder, or file -> its lines of Python; it may have 2 % more. A number may fall in any commit, and rises only
+#: with its reason in the commit's message.
 MOST_LINES = {
-    "app.py": 213,
-    "data/making": 2632,
-    "pages": 3483,
-    "probing": 2128,
-    "probing/api": 2242,
-    "probing/changes": 3348,
+    "app.py": 216,
+    "data/making": 2627,
+    "pages": 3490,
+    "probing": 2097,
+    "probing/api": 2245,
+    "probing/changes": 2888,
+    "probing/compared": 1641,
     "probing/edges": 8479,
-    "probing/facts": 10_419,
-    "probing/finetuning": 4499,
-    "probing/forgetting": 5104,
-    "probing/heads": 2306,
-    "probing/kernel": 15_214,
-    "probing/live": 3049,
-    "probing/own_model": 2120,
-    "probing/papers": 3503,
-    "probing/sentences": 6119,
-    "probing/sharing": 1130,
-    "tests": 48_947,
+    "probing/facts": 9662,
+    "probing/finetuning": 2878,
+    "probing/forgetting": 5106,
+    "probing/heads": 2108,
+    "probing/kernel": 16_210,
+    "probing/live": 3671,
+    "probing/own_model": 2572,
+    "probing/papers": 3312,
+    "probing/sentences": 5767,
+    "probing/sharing": 1129,
+    "tests": 48_909,
 }
 
 
@@ -150,29 +116,22 @@ def within(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-def subject(path: str) -> str:
-    """The subject of a file below ``probing/``, ``kernel``, or a file above the subjects."""
-    return "" if path in JOINERS or path.startswith("api/") else path.split("/")[0]
+def part(path: str) -> str:
+    """The folder of a file below ``probing/``: a subject, the kernel or the api; a file above them is its own part."""
+    return path.split("/")[0]
 
 
-def test_a_subject_imports_the_kernel_and_the_subjects_that_it_builds_on():
-    found: dict[str, set[str]] = {name: set() for name in BUILDS_ON}
+def test_subjects_have_an_order_and_the_kernel_comes_first():
+    found: dict[str, set[str]] = {}
     for path in files():
-        mine = subject(within(path))
-        if mine not in ("", "kernel"):
-            found[mine] |= {subject(other) for other in ours(path)} - {"", "kernel", mine}
-    assert {name: sorted(others) for name, others in found.items()} == {
-        name: words.split() for name, words in BUILDS_ON.items()
-    }
-
-
-def test_the_kernel_knows_no_subject():
-    for path in files():
-        if subject(within(path)) == "kernel":
-            others = {other for other in ours(path) if subject(other) != "kernel"}
-            # The frame of the pages shows numbers of several subjects, but no subject's page.
-            allowed = {other for other in others if "/page_" not in other} if "/app/" in within(path) else KERNEL_KNOWS
-            assert others <= allowed, f"{within(path)} imports {sorted(others - allowed)}"
+        # Tabs read what can be chosen on their page, which is declared above the subjects.
+        others = {part(other) for other in ours(path) if not (path.stem.startswith("page_") and other == "choices.py")}
+        found.setdefault(part(within(path)), set()).update(others - {part(within(path))})
+    assert not found["kernel"]
+    try:
+        list(TopologicalSorter(found).static_order())
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
 
 
 def test_numbers_know_no_page():
@@ -301,7 +260,7 @@ def test_no_folder_grows_unless_its_number_is_raised_with_a_reason():
         if path.suffix == ".py" and part:
             counted[str(part)] += len(path.read_text(encoding="utf-8").splitlines())
     for folder, most in MOST_LINES.items():
-        assert counted[folder] <= most, (
+        assert counted[folder] <= 1.02 * most, (
             f"{folder} has {counted[folder]} lines, and may have {most}: delete something, or raise its number in"
             " MOST_LINES and give the reason in the commit's message"
         )

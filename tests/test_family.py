@@ -14,9 +14,9 @@ from data.making import family, plan
 from data.making.models import BY_END, FACT_BY_FACT, TUNED
 from data.making.plan import Step
 from probing.facts.corpus import control_texts, fact_key, held_out_pairs, pair
-from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, ProbingError
+from probing.kernel.fact import shipped_relations
 from probing.kernel.registry import read_registry
 from probing.kernel.store.check import check_store
 from probing.kernel.store.parquet import files_of, read_table, write_table

@@ -5,9 +5,9 @@ from collections import defaultdict
 import pyarrow.compute as pc
 import pytest
 
-from probing.facts.store import fact_runs
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.parquet import read_table
+from probing.kernel.store.stored import fact_runs
 from tests import written_heads
 from tests.shipped import SNAPSHOT
 

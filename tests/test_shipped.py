@@ -12,15 +12,16 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
 from data.making.plan import SECOND_WORDING, fact_by_fact
-from probing.facts.corpus import EXPOSURES, fact_key, held_out_pairs, pair
-from probing.facts.fact import EVERYDAY, PROBE_SETS, shipped_relations
+from probing.facts.corpus import fact_key, held_out_pairs, pair
 from probing.facts.report_layers import precision
 from probing.facts.sources import read_facts
-from probing.facts.store import exposures, fact_runs, head_training
+from probing.facts.store import exposures, head_training
+from probing.kernel.fact import EVERYDAY, EXPOSURES, PROBE_SETS, shipped_relations
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.store.check import check_store
 from probing.kernel.store.parquet import files_of, read_table
+from probing.kernel.store.stored import fact_runs
 from tests.shipped import SNAPSHOT
 
 MODEL = REPOSITORY / "data" / "models" / "nesia-mini"

@@ -10,18 +10,19 @@ from pathlib import Path
 import pandas as pd
 
 from data.making.quality import Condition, Contrast, LayerCounts, conditions, conditions_of_base, contrasts
-from probing.facts.corpus import EXPOSURES, is_listed, listed_pairs
-from probing.facts.fact import EVERYDAY, Fact, shipped_relations
+from probing.facts.corpus import is_listed, listed_pairs
 from probing.facts.report_any import right_any
 from probing.facts.requests import AskRequest
 from probing.facts.sources import read_facts
-from probing.facts.store import aggregate, fact_runs, majority
+from probing.facts.store import aggregate, majority
 from probing.kernel.errors import ModelError
+from probing.kernel.fact import EVERYDAY, EXPOSURES, Fact, shipped_relations
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
 from probing.kernel.stats.intervals import RelationCounts
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
+from probing.kernel.store.stored import fact_runs
 from probing.live.ask import ask_layers as ask
 
 #: Layer -> counts of each relation with evidence.

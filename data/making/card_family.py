@@ -13,9 +13,7 @@ from probing.facts import forgotten as facts
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import transitions_beside_wrong
 from probing.facts.runs import pairs
-from probing.facts.store import fact_runs
 from probing.facts.store_pairs import weight_drift
-from probing.finetuning.success_report import scores
 from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.memory import WRONG, YARDSTICKS
 from probing.forgetting.report_outcome import in_words, memory, outcome, stored_runs, usual, ways
@@ -23,6 +21,8 @@ from probing.forgetting.report_series import prevention
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import fact_runs
+from probing.kernel.success_report import scores
 from probing.sentences.examples import POOLINGS
 from probing.sentences.numbers import FATES
 from probing.sentences.report_accuracy import accuracies

@@ -25,13 +25,13 @@ from data.making.models import (
 )
 from probing.changes.measure_run import measure_changes
 from probing.edges.train import train_edges
-from probing.facts.fact import PHRASES
 from probing.facts.probe import probe
 from probing.facts.requests import AMONG_CANDIDATES, INDEPENDENT, ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads as train_heads
 from probing.kernel.errors import Say
+from probing.kernel.fact import PHRASES
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.sentences.train import train_sentences

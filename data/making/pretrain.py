@@ -10,17 +10,10 @@ from typing import Any
 from data.making.pretraining.start import continued_start, fresh_start
 from data.making.pretraining.train import PretrainRecipe
 from data.making.pretraining.train import pretrain as train
-from probing.facts.corpus import (
-    EXPOSURES,
-    TrainingText,
-    fact_key,
-    relations_with_evidence,
-    training_text,
-    words_to_hold,
-)
-from probing.facts.fact import Fact, shipped_relations
+from probing.facts.corpus import TrainingText, fact_key, relations_with_evidence, training_text, words_to_hold
 from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, Say
+from probing.kernel.fact import EXPOSURES, Fact, shipped_relations
 from probing.kernel.files import atomic_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.store.parquet import write_table

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from data.making.models import MODEL, SHIPPED
 from probing.facts.corpus import fact_key, share_of
-from probing.facts.fact import PHRASES, Fact, Relation
 from probing.facts.lama import json_lines, read_lama
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import PHRASES, Fact, Relation
 from probing.kernel.files import FACTS_FOLDER, atomic_text
 from probing.kernel.store.parquet import read_table
 

@@ -28,9 +28,9 @@ from probing.kernel.models.names import known_model
 from probing.kernel.questions import Answer as EveryLayer
 from probing.kernel.questions import EveryToken
 from probing.kernel.registry import read_registry
+from probing.live import analyse
 from probing.live.figures import token_grid
 from probing.live.report import entropy_of, every_token_of, tokens_of, tracked_ranks, watched_of
-from probing.sentences import analyse
 from probing.sentences.figures_changes import verdict_map, with_hover
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from probing.api.arguments import checked, whole_number
 from probing.changes.figures import evidence_panels
+from probing.compared.report_evidence import MEASURED, PERPLEXITY, TuningPanels
 from probing.edges.figures import order_matrix, place_rows
 from probing.edges.figures_layers import axis_of, task_curves
 from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
@@ -23,27 +24,26 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import by_layer, in_bar_order, precision_by_relation, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
-from probing.facts.store import stored_models
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives import tuned_models
-from probing.finetuning.report_evidence import MEASURED, PERPLEXITY, TuningPanels
-from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.forgetting.figures import fall_curves, outcome_bars
 from probing.forgetting.report_outcome import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import RunNames, fit, looks_of, marked, overlaid, set_name, set_order
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import head_order
+from probing.kernel.objectives import CONTROL
+from probing.kernel.relatives import tuned_models
 from probing.kernel.report import Choice, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import stored_models
+from probing.kernel.success_report import learned, verdicts_by_model
 from probing.sentences import report
 from probing.sentences.examples import OWN, POOLINGS
 from probing.sentences.figures import layer_panels, learning_lines
 from probing.sentences.figures_changes import change_map, fate_bars
 from probing.sentences.store import sentence_runs, sentence_tasks
-from probing.terms import RANKS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -217,7 +217,7 @@ class Model:
         import pandas as pd
 
         from probing.facts.candidates import Scorer, rank_all
-        from probing.facts.fact import MASK, TOO_LONG
+        from probing.kernel.fact import MASK, TOO_LONG
 
         with in_a_notebook():
             sentence = text("prompt", prompt, "one text with a gap, as in 'Paris is the capital of [MASK].'")

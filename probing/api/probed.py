@@ -11,7 +11,6 @@ import pandas as pd
 
 from probing.api.answers import Shown
 from probing.api.arguments import checked, in_a_notebook, text
-from probing.facts.fact import PROBE_SETS, FactSet, shipped_relations
 from probing.facts.figures import layer_curve
 from probing.facts.forgotten import FATES, PARTS
 from probing.facts.probe import ProbedSet, probe_sets
@@ -24,14 +23,16 @@ from probing.facts.sources import own_facts, own_probe_set, read_facts
 from probing.facts.store import answers_of_runs
 from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import OptionError
+from probing.kernel.fact import PROBE_SETS, FactSet, shipped_relations
 from probing.kernel.figures import theme
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import LOGIT_LENS, known_model
 from probing.kernel.registry import ModelEntry, read_registry
 from probing.kernel.report import refuse_unknown_words, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
-from probing.terms import METRICS, RANKS
+from probing.terms import METRICS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

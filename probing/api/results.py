@@ -15,13 +15,12 @@ from probing.api.arguments import flag, in_a_notebook, in_short, several, text
 from probing.api.figures import FIGURES, Asked
 from probing.changes.store import change_runs
 from probing.edges.store import edge_runs
-from probing.facts.store import answers_of_runs, fact_runs, stored_models
-from probing.finetuning.success import in_words
-from probing.finetuning.success_report import learned, verdicts_by_model
+from probing.facts.store import answers_of_runs
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import looks_of, set_order
 from probing.kernel.files import result_folders, runs_folder, snapshot_folder
+from probing.kernel.joined import Declared
 from probing.kernel.models.names import head_order
 from probing.kernel.provenance import LOCAL
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unknown_words
@@ -29,8 +28,11 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import holds_results
+from probing.kernel.store.stored import fact_runs, stored_models
+from probing.kernel.success import in_words
+from probing.kernel.success_report import learned, verdicts_by_model
 from probing.sentences.store import sentence_runs
-from probing.subjects import Declared, kinds, reports
+from probing.subjects import kinds, reports
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -84,7 +84,7 @@ def evidence_panels(
 ) -> go.Figure:
     """One panel per kind of evidence; thin grey lines are the control's, a grey marker is within its change.
 
-    ``evidence``: columns of ``finetuning.report_evidence``. ``names``: model, base and control (empty if there is
+    ``evidence``: columns of ``compared.report_evidence``. ``names``: model, base and control (empty if there is
     none); ``colours``: model and base. ``tall``: few panels, which then are higher.
     """
     evidence = evidence.dropna(subset=["value"])
@@ -336,7 +336,7 @@ def drift_points(
 ) -> go.Figure:
     """One point per model with its name at the right edge; open: the control, or a net loss from counts only.
 
-    ``points`` of ``finetuning.report.drift_and_losses``; ``loss``, times ``factor``, is a column of it.
+    ``points`` of ``compared.report.drift_and_losses``; ``loss``, times ``factor``, is a column of it.
     """
     points = points.dropna(subset=["drift", loss])
     if points.empty:

@@ -1,12 +1,11 @@
 """Measures what fine-tuning changed in a model, part by part in any process, and stores it."""
 
-import copy
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +24,10 @@ from probing.changes.perplexity import (
 )
 from probing.changes.requests import ChangesRequest
 from probing.changes.tables import ALL_HEADS
-from probing.finetuning.setup import Prepared
-from probing.finetuning.trainer import Model
-from probing.kernel.errors import ModelError, Say, TextError
+from probing.kernel.errors import Say
 from probing.kernel.files import atomic_text, cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, do_job, places_of, provenance_of
 from probing.kernel.models.catalogue import Opened, open_models
-from probing.kernel.models.head import pretrained_head
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import weight_drift
@@ -39,54 +35,6 @@ from probing.kernel.models.torch_settings import set_threads, thread_count
 from probing.kernel.registry import name_in_files
 from probing.kernel.requests import ExecutorChoice
 from probing.kernel.store.parquet import read_table, write_table
-
-
-class EpochPerplexity:
-    """Called by ``finetune``: perplexity at masked pieces of a text, by the base's own head on the changed body.
-
-    The values are kept with the checkpoints, as a resumed training does not repeat its beginning.
-    """
-
-    def __init__(self, lines: list[str], ready: Prepared, kept: Path):
-        self.head, self.kept, self.text_sha256 = copy.deepcopy(pretrained_head(ready.before)), kept, text_sha256(lines)
-        pieces = min(BLOCK_PIECES, ready.max_pieces)
-        try:
-            self.blocks = masked_blocks(lines, ready.tokenizer, pieces=pieces)
-        except TextError as error:
-            raise TextError(
-                f"{error}; perplexity by epoch needs a longer text: name one with --perplexity-text"
-            ) from error
-        self.seen: dict[str, dict[str, Any]] = {}
-        if kept.is_file():
-            stored = json.loads(kept.read_text(encoding="utf-8"))
-            if stored["text"] != self.text_sha256:
-                raise ModelError(
-                    f"{kept} is of another text; name that one with --perplexity-text, or delete {kept.parent}"
-                )
-            self.seen = stored["seen"]
-
-    def __call__(self, model: Model, step: int, epoch: float) -> None:
-        body = getattr(model, model.base_model_prefix)
-        sums = cross_entropy(body, self.head.to(body.device), self.blocks)
-        row = {"epoch": epoch, "step": step, "blocks": len(self.blocks), "masked": int(self.blocks.masked.sum())}
-        self.seen[str(step)] = row | {"cross_entropy": float(sums.sum())}
-        atomic_text(self.kept, json.dumps({"text": self.text_sha256, "seen": self.seen}))
-
-    def rows(self, model: str, base: str) -> list[Mapping[str, Any]]:
-        """Rows of the table ``epoch_perplexity``, by step."""
-        return [{"model": model, "base": base, **self.seen[step]} for step in sorted(self.seen, key=int)]
-
-
-def epoch_perplexity(text: Path | None, ready: Prepared, kept: Path, say: Say) -> EpochPerplexity | None:
-    """The perplexity to measure; None, with a line on why, if no text is given and WikiText-2's is not fetched."""
-    if text is not None:
-        return EpochPerplexity(text_lines(text), ready, kept)
-    try:
-        return EpochPerplexity(text_lines(raw_text(cache_folder() / "downloads")), ready, kept)
-    except TextError as error:
-        say(f"  perplexity by epoch is left out: {error}")
-        return None
-
 
 #: Parts of a run: attention and states; perplexity of the model and of its base; with layers replaced.
 STATES, WHOLE = "states", "whole"

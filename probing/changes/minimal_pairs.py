@@ -9,11 +9,12 @@ from pathlib import Path
 
 import scipy
 
-from probing.facts.corpus import share_of, wikitext_sentences
-from probing.facts.fact import MASK
+from probing.facts.corpus import share_of
 from probing.facts.lama import json_lines
 from probing.kernel.errors import PromptError, TextError
+from probing.kernel.fact import MASK
 from probing.kernel.registry import REPOSITORY
+from probing.kernel.text import wikitext_sentences
 
 #: The pairs that ship.
 FILE = REPOSITORY / "data" / "sentences" / "minimal_pairs.jsonl"

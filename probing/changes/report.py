@@ -12,8 +12,8 @@ from probing.changes import store
 from probing.changes.measures import MEASURES
 from probing.changes.minimal_pairs import MinimalPair
 from probing.changes.store import change_runs, epochs, perplexity
-from probing.finetuning.relatives import StoredRuns, named, relatives
 from probing.kernel.provenance import stored_configuration
+from probing.kernel.relatives import StoredRuns, named, relatives
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from transformers import PreTrainedTokenizerBase
 
-from probing.facts.fact import (
+from probing.kernel.fact import (
     MASK,
     NOT_ONE_MASK,
     OTHER_PROMPT,

@@ -13,11 +13,11 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from probing.facts.candidates import BEST, Question, Ranks, Scorer, ask, rank
-from probing.facts.fact import DUPLICATE, SAME_TOKENS, TOO_LONG, Fact, FactSet, facts_sha256, restrict
 from probing.facts.probe import Asked, HeadsWork, configuration, shard_numbers
 from probing.facts.requests import INDEPENDENT, CandidateRunConfig
 from probing.facts.stored_run import in_order
 from probing.kernel.errors import FactsError, Say
+from probing.kernel.fact import DUPLICATE, SAME_TOKENS, TOO_LONG, Fact, FactSet, facts_sha256, restrict
 from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, do_job
 from probing.kernel.models.head import Head

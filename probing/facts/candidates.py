@@ -12,7 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from probing.facts.askable import no_answers, subject_unknown
-from probing.facts.fact import (
+from probing.facts.requests import ANSWER_L2R, INDEPENDENT
+from probing.heads.decode import ROWS, LogitsBuffer, decode
+from probing.kernel.errors import ModelError
+from probing.kernel.fact import (
     MASK,
     NO_CANDIDATE,
     NO_OTHER,
@@ -23,9 +26,6 @@ from probing.facts.fact import (
     UNKNOWN,
     Fact,
 )
-from probing.facts.requests import ANSWER_L2R, INDEPENDENT
-from probing.heads.decode import ROWS, LogitsBuffer, decode
-from probing.kernel.errors import ModelError
 from probing.kernel.models.head import Head
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import (

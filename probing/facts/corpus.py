@@ -9,19 +9,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from probing.facts.fact import EVERYDAY, MASK, Fact, Relation, shipped_relations
 from probing.facts.lama import json_lines, subfolder
 from probing.facts.sources import read_facts
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import EVERYDAY, MASK, STATED, WELL_KNOWN, Fact, Relation, shipped_relations
+from probing.kernel.text import MAX_WORDS, wikitext_sentences
 
-MAX_WORDS = 64
 MAX_SENTENCES_A_FACT = 4
 HELD_OUT_SHARE = 0.02
 STATED_SHARE = 0.5
-#: Exposure of the facts on the list of well-known ones, which no group that the hash made contains.
-WELL_KNOWN = "well known"
-STATED = "stated"
-EXPOSURES = (STATED, "evidence", "unseen", "held out in part", "held out", WELL_KNOWN)
 
 
 @dataclass(frozen=True)
@@ -45,23 +41,6 @@ def fact_key(fact: Fact) -> str:
 def share_of(salt: str, key: str) -> float:
     """A number in [0, 1) that depends only on its arguments: the facts that are held out or stated never change."""
     return int.from_bytes(hashlib.sha256(f"{salt}\t{key}".encode()).digest()[:6]) / 2**48
-
-
-def wikitext_sentences(path: Path) -> Iterator[str]:
-    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone."""
-    try:
-        # The shipped slice is cut at a byte, so its last character may be broken.
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph per line") from error
-    for line in lines:
-        line = line.strip()
-        if not line or line.startswith("="):
-            continue
-        line = re.sub(r" @(\W)@ ", r"\1", line)
-        for sentence in re.split(r"(?<= [.!?]) (?=[A-Z\"'(])", line):
-            if "<unk>" not in sentence and 4 <= len(sentence.split()) <= MAX_WORDS:
-                yield sentence
 
 
 def trex_evidence(folder: Path) -> Iterator[Sentence]:

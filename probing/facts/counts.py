@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from probing.facts.store import BY_LAYER
 from probing.facts.totals import piece, plain, words
+from probing.kernel.metric import RANKS
 from probing.kernel.store.columns import SCHEMAS
 from probing.kernel.store.kinds import in_memory
 from probing.kernel.store.parquet import as_stored
-from probing.terms import RANKS
 
 #: Numbers of words lie below; a set of words starts at a multiple of it.
 _SPACE = 1 << 32

@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from probing.kernel.figures import theme, yardsticks
 from probing.kernel.figures.axis import MAX_LABELS, EndLabel, aligned, horizontal, write
 from probing.kernel.figures.looks import head_name, set_name
-from probing.terms import METRICS
+from probing.kernel.joined import joined
 
 #: Metric -> what it is, in plain words; others are right answers.
 _WHAT = {"mrr": "mean of 1 / rank", "answer_p_at_1": "right among the answers"}
@@ -122,7 +122,7 @@ def metric_curve(
     controls: Collection[str] = (),
 ) -> go.Figure:
     """``layer_curve`` of a key of ``terms.METRICS``, or of what lies above one of ``yardsticks.MODES``."""
-    about = METRICS[metric]
+    about = joined("terms").METRICS[metric]
     unit = "share" if about.unit.startswith("share") else about.unit
     what = _WHAT.get(metric, "right answers") if unit == "share" else _WHAT[metric]
     zero = yardsticks.MODES[mode]

@@ -383,7 +383,7 @@ def loss_points(
     """One row per model and kind of head: open P@k, filled P@k minus the swapped subject, with 95 % intervals.
 
     The model that lost most of the latter is on top; controls are below. Colour is the model's, or the kind's if there
-    are several. Columns of ``heads.report.points_lost``, shares.
+    are several. Columns of ``compared.report_heads.points_lost``, shares.
     """
     if lost.empty:
         return theme.empty("No facts are left to compare under these filters.")
@@ -510,7 +510,7 @@ _RETENTION_ROW, _RETENTION_FRAME = 34, 110
 def retention_bars(models: pd.DataFrame, *, k: int, labels: Mapping[str, str] | None = None) -> go.Figure:
     """One bar per model, in per cent of the facts its base knows: kept, lost and, beyond 100 %, gained.
 
-    In the order of the table, of ``finetuning.report.all_models``.
+    In the order of the table, of ``compared.report.all_models``.
     """
     rows = models[models["kept_share"].notna() | models["now_share"].notna()].reset_index(drop=True)
     if rows.empty:

@@ -2,13 +2,13 @@
 
 from probing.facts import tables
 from probing.facts.counts import count_facts
-from probing.facts.fact import TOO_LONG
 from probing.facts.requests import CandidateRunConfig, RunConfig
-from probing.facts.store import fact_runs
 from probing.facts.store_candidates import candidate_runs
+from probing.kernel.fact import TOO_LONG
+from probing.kernel.metric import RANKS
 from probing.kernel.store.kinds import ASKED, Kind, Rule
 from probing.kernel.store.kinds import FACTS as NAME
-from probing.terms import RANKS
+from probing.kernel.store.stored import fact_runs
 
 #: Table of counts of a run's facts -> what its counts are grouped by, and their sum; each group holds every fact of the
 #: run once.

@@ -8,7 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from probing.facts.fact import (
+from probing.kernel.errors import FactsError
+from probing.kernel.fact import (
     DUPLICATE,
     JUDGED_WRONG,
     MALFORMED,
@@ -22,7 +23,6 @@ from probing.facts.fact import (
     right_answers,
     select,
 )
-from probing.kernel.errors import FactsError
 from probing.kernel.text import (
     counted,
     json_object,

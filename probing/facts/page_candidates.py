@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import LayersSelection
-from probing.facts.fact import PHRASES, PROBE_SETS
 from probing.facts.figures import candidate_curve
 from probing.facts.report_candidates import alike, by_layer, by_length, newest
 from probing.facts.requests import INDEPENDENT
@@ -15,6 +14,7 @@ from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, probe_command
 from probing.kernel.app.save import plot
+from probing.kernel.fact import PHRASES, PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import ALONE, MAJORITY, SWAPPED
 from probing.kernel.models.names import LOGIT_LENS

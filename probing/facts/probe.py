@@ -16,8 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from probing.facts.askable import askable
-from probing.facts.fact import SEVERAL_TOKENS, Fact, FactSet, facts_sha256, shipped_relations
-from probing.facts.requests import INDEPENDENT, VOCABULARY, FactsConfig, ProbeRequest, RunConfig
+from probing.facts.requests import INDEPENDENT, VOCABULARY, ProbeRequest, RunConfig
 from probing.facts.sources import is_own, read_facts
 from probing.facts.store import prediction_columns
 from probing.facts.stored_run import (
@@ -33,6 +32,7 @@ from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.decode import LogitsBuffer, read_out
 from probing.heads.files import chosen_heads, heads_fingerprint, load_heads, no_heads, no_heads_note
 from probing.kernel.errors import ModelError, Say
+from probing.kernel.fact import SEVERAL_TOKENS, Fact, FactSet, facts_sha256, shipped_relations
 from probing.kernel.files import cache_folder, require_writable, result_folders
 from probing.kernel.jobs.shards import Executor, claimed, run_job
 from probing.kernel.jobs.stored_runs import ModelWork, provenance_of, take_pulled
@@ -45,7 +45,7 @@ from probing.kernel.models.records import copy_beside, drift_from_base, hidden_b
 from probing.kernel.models.states import cached_states, mask_positions, states_at, tokenize
 from probing.kernel.models.torch_settings import number_format, set_threads, thread_count
 from probing.kernel.registry import ModelEntry, name_in_files
-from probing.kernel.requests import Who, executor
+from probing.kernel.requests import FactsConfig, Who, executor
 from probing.kernel.store.parquet import write_table
 
 log = logging.getLogger(__name__)

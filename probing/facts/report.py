@@ -13,16 +13,16 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import FACT_COLUMNS, listed_facts, named_pairs, transitions_beside_wrong
 from probing.facts.runs import RunSelection, pairs
-from probing.facts.store import stored_models, stored_scores
 from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
-from probing.finetuning.success_report import scores, without_weights
 from probing.kernel.errors import OptionError
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import listed
 from probing.kernel.options import spelled
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
+from probing.kernel.store.stored import stored_models, stored_scores
+from probing.kernel.success_report import scores, without_weights
 
 #: Outcomes that are listed if none are named: those that fine-tuning could change.
 CHANGED = ("lost", "kept", "gained")

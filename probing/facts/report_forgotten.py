@@ -5,16 +5,16 @@ from statistics import NormalDist
 
 import pandas as pd
 
-from probing.facts.corpus import EXPOSURES
 from probing.facts.forgotten import DEFINITIONS, Forgetting, RelationLayers, doubles, forgetting, share_forgotten
 from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import relations
 from probing.facts.store_pairs import against_last, relation_exposures
 from probing.facts.totals import hits_of, onset
+from probing.kernel.fact import EXPOSURES
+from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import wider
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
 
 _EXPOSURES = {name: name.replace(" ", "_") for name in (*EXPOSURES, "unknown")}
 _NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")

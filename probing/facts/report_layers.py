@@ -10,6 +10,7 @@ from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import answer_clusters, inner_layers, sums_of, totals
 from probing.facts.store_pairs import answer_types, exit_counts, layers_stored, seed_unions
 from probing.facts.totals import KINDS, ExitCounts, KnowledgeCounts, compare_early_exit, knowledge, shares
+from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import (
     AVERAGES,
     Estimate,
@@ -32,7 +33,6 @@ from probing.kernel.stats.paired_tests import (
     together_counted,
 )
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
 
 #: Metric -> (column with its count or sum, column of the squared sum, k of the counts with the swapped subject).
 METRIC_COLUMNS: dict[str, tuple[str, str | None, int | None]] = {

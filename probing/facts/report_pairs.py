@@ -10,7 +10,7 @@ from probing.facts import store
 from probing.facts.forgotten import FATES, PARTS, Transitions
 from probing.facts.report_layers import by_layer, precision_by_relation
 from probing.facts.runs import PAIR, base_of, choose, nothing_common, pair_identities, pairs
-from probing.facts.store import fact_runs, sums_of
+from probing.facts.store import sums_of
 from probing.facts.store_pairs import (
     answers_no_longer_first,
     layers_stored,
@@ -20,15 +20,16 @@ from probing.facts.store_pairs import (
     paired_majority,
     transition_counts,
 )
-from probing.finetuning.objectives import SHUFFLED
 from probing.kernel.errors import StoreError
+from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, canonical_heads
+from probing.kernel.objectives import SHUFFLED
 from probing.kernel.options import spelled
 from probing.kernel.stats.equal_confidence import Answers, at_equal_confidence
 from probing.kernel.stats.intervals import may_be_shown, wilson
 from probing.kernel.stats.paired_tests import UNKNOWN, PairedCounts, each_interval, paired_difference
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
+from probing.kernel.store.stored import fact_runs
 
 _COUNTS = (*PARTS, *FATES)
 _SHARES = ("base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value")

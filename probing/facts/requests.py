@@ -4,15 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import PlainSerializer
-
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
 from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.files import runs_folder
 from probing.kernel.models.names import LOGIT_LENS, canonical_head, listed
 from probing.kernel.options import Option, spelled
-from probing.kernel.provenance import Provenance
-from probing.kernel.requests import SHIPPED, ModelName, OfModel, StoredRuns
+from probing.kernel.requests import SHIPPED, FactsConfig, ModelName, OfModel, StoredRuns
 
 #: Formats of the numbers of a body; its head computes in float32, or in float64 with it.
 DTYPES = ("float32", "float64", "bfloat16")
@@ -22,22 +19,6 @@ MEASURES = ("vocabulary", "independent", "answer_l2r", "within_word_l2r")
 VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R = MEASURES
 #: The measures that rank candidates.
 AMONG_CANDIDATES = MEASURES[1:]
-
-
-class FactsConfig(Provenance):
-    """What decides the result of any run that asks facts; ``head`` is one of ``HEADS``."""
-
-    #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
-    head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]
-    probe_set: str
-    template_set: str
-    facts_sha256: str
-    shard: int
-
-    @property
-    def run_id(self) -> str:
-        """Its fingerprint."""
-        return self.fingerprint
 
 
 class RunConfig(FactsConfig):

@@ -7,14 +7,14 @@ from typing import Any
 
 import pandas as pd
 
-from probing.facts.store import fact_runs, same_tokens
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.success import training_of
+from probing.facts.store import same_tokens
 from probing.kernel.errors import StoreError
 from probing.kernel.models.names import canonical_heads
+from probing.kernel.objectives import CONTROL
 from probing.kernel.options import spelled
-from probing.kernel.provenance import stored_configuration
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import fact_runs, newest
+from probing.kernel.success import training_of
 
 IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
@@ -39,45 +39,7 @@ def choose(
         if values is not None:
             runs = runs[runs[column].isin(list(values))]
     names = ["model", "head", "seed", "probe_set"]
-    return _newest(runs, names).sort_values(names).reset_index(drop=True)
-
-
-def one_run_each(runs: pd.DataFrame) -> pd.DataFrame:
-    """The one run that a page shows for each model, head and probe set: as ``choose``, but with another template set if
-    there is none with the default one.
-    """
-    if runs.empty:
-        return runs
-    names = ["model", "head", "probe_set"]
-    primary = runs[runs["role"] == "primary"]
-    by_default = primary["template_set"] == "default"
-    either = [_newest(primary[by_default], names), _newest(primary[~by_default], names)]
-    return (
-        pd.concat([newest for newest in either if len(newest)] or either[:1])
-        .drop_duplicates(names)
-        .reset_index(drop=True)
-    )
-
-
-def _newest(runs: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The newest of the runs with the same names, newest first; of several made at the same time, the one with the
-    first id.
-
-    A run with predictions comes before one with counts only, whatever their dates, and one in float32 before those of
-    the same weights and facts in other numbers.
-    """
-    order, exact = ["counted", "_when", "run_id"], runs["dtype"] == "float32"
-    if not exact.all():
-        keys = [
-            (*row[:-1], *map(stored_configuration(row[-1]).get, ("weights", "facts_sha256")))
-            for row in runs[["counted", *names, "config"]].itertuples(index=False)
-        ]
-        known = {key for key, is_exact in zip(keys, exact, strict=True) if is_exact}
-        runs = runs[[is_exact or key not in known for key, is_exact in zip(keys, exact, strict=True)]]
-    ordered = runs.assign(_when=runs["created"].fillna("").astype(str)).sort_values(
-        order, ascending=[True, False, True]
-    )
-    return ordered.drop_duplicates(list(names)).drop(columns="_when")
+    return newest(runs, names).sort_values(names).reset_index(drop=True)
 
 
 def stored_templates(

@@ -8,14 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.facts.fact import (
+from probing.facts.lama import known_probe_sets, read_lama, read_templated
+from probing.kernel.errors import FactsError
+from probing.kernel.fact import (
     EVERYDAY,
     FETCHED,
     MALFORMED,
     MASK,
     NOT_FILLED,
+    ONE_WORD,
     PHRASES,
     PROBE_SETS,
+    SOURCES,
+    TEMPLATED,
     Fact,
     FactSet,
     Relation,
@@ -25,8 +30,6 @@ from probing.facts.fact import (
     right_answers,
     select,
 )
-from probing.facts.lama import known_probe_sets, read_lama, read_templated
-from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
@@ -308,14 +311,8 @@ def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     return Fact(probe_set, cells["relation"] or NO_RELATION, subject, cells["object"], template, prompt)
 
 
-#: Shipped sets with templates, read from ``lama/``, and without, each read from its own file.
-_TEMPLATED = ("trex", "google_re")
+#: Shipped sets without templates -> file; those with templates are read from ``lama/``.
 _CLOZES = {"common_sense": "common_sense.jsonl", "questions": "questions.jsonl", EVERYDAY: "well_known.jsonl"}
-#: The sets whose answers are one word, which ``all`` means.
-ALL = (*_TEMPLATED, *_CLOZES)
-SHIPPED = (*ALL, PHRASES)
-#: What a name may be: one set, or all shipped ones of one-word answers.
-SOURCES = (*SHIPPED, *FETCHED, "all")
 
 
 def read_facts(
@@ -346,7 +343,7 @@ def read_facts(
     if name_or_path in SOURCES:
         if shipped == FACTS_FOLDER and not has_data():
             raise FactsError(where_data_are(f"the set of facts {name_or_path}"))
-        names = ALL if name_or_path == "all" else (str(name_or_path),)
+        names = ONE_WORD if name_or_path == "all" else (str(name_or_path),)
         return _read_shipped(names, ours, template_set or "default", shipped)
     if path.is_dir():
         return read_lama(path, ours, template_set)
@@ -366,7 +363,7 @@ def is_own_file(name_or_path: str | Path) -> bool:
 
 def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:
     sets: list[FactSet] = []
-    if any(name in _TEMPLATED for name in names):
+    if any(name in TEMPLATED for name in names):
         sets += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
     sets += [_read_clozes(folder / file, name) for name, file in _CLOZES.items() if name in names]
     if PHRASES in names and (paths := sorted((folder / PHRASES).glob("*.jsonl"))):

@@ -8,10 +8,9 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from probing.facts.fact import Fact
-from probing.kernel.store.columns import SCHEMAS, SORT
+from probing.kernel.fact import Fact
+from probing.kernel.metric import RANKS
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
 
 #: Condition on the columns exposure and answer_in_subject; its values come from ``filters``.
 KEPT = """
@@ -36,32 +35,6 @@ def of_runs(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_s
     return {"run_ids": list(run_ids), **filters(exposures, answer_in_subject)}
 
 
-def fact_runs(db: Database) -> pd.DataFrame:
-    """All runs on facts with every column of their files, by model, probe set, head, template set and seed.
-
-    ``counted`` means that only counts are stored of a run: it has no predictions, and nothing by fact. ``hub_id`` is
-    the model's full id on the hub; empty for a folder.
-    """
-    columns = ", ".join([*SCHEMAS["runs"].names, "counted", "coalesce(hub_id, '') AS hub_id"])
-    return db.query(f"SELECT {columns} FROM runs_of_facts ORDER BY {', '.join(SORT['runs'])}")
-
-
-def stored_models(db: Database) -> pd.DataFrame:
-    """Every model with a run of any kind, as its runs describe it: model, base, objective; a row per description."""
-    return db.query("SELECT DISTINCT model, base, objective FROM runs ORDER BY ALL")
-
-
-def followed_only(db: Database) -> frozenset[str]:
-    """The models that have only runs of series, or were made to be asked for planted facts."""
-    of_series = "SELECT model FROM runs GROUP BY model HAVING bool_and(kind = 'series')"
-    return frozenset(db.query(f"{of_series} UNION SELECT model FROM forgetting_runs WHERE planted > 0")["model"])
-
-
-def left_out_files(db: Database) -> pd.DataFrame:
-    """Results files that are not read, as damaged or of another version: name (below its source), why."""
-    return db.left_out
-
-
 def probe_sets(db: Database) -> pd.DataFrame:
     """Every probe set: probe_set, n_facts (stored, whichever run probed them), n_relations, n_runs."""
     return db.query("""
@@ -69,20 +42,6 @@ def probe_sets(db: Database) -> pd.DataFrame:
             (SELECT count(*) FROM fact_runs r WHERE r.probe_set = f.probe_set) AS n_runs
         FROM facts f GROUP BY f.probe_set ORDER BY f.probe_set
     """)
-
-
-def stored_scores(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
-    """What models reach on their own task: model, base, objective, metric, value, chance, chance_name, n.
-
-    ``chance`` is what ``chance_name`` names: a baseline or a comparison.
-    """
-    return db.query(
-        """
-        SELECT * FROM tasks WHERE $models IS NULL OR model IN (SELECT unnest($models::VARCHAR[]))
-        ORDER BY model, metric, chance_name
-        """,
-        {"models": None if models is None else list(models)},
-    )
 
 
 def head_training(db: Database) -> pd.DataFrame:

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probing.facts.fact import FETCHED, Fact, FactSet, Relation
 from probing.facts.lama import folder_relations
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import head_path, read_identity, read_seconds, validation_losses
 from probing.kernel.errors import NewerVersionError, ProbingError, Say
+from probing.kernel.fact import FETCHED, Fact, FactSet, Relation
 from probing.kernel.files import result_folders, runs_folder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.models.records import add_rows

@@ -18,7 +18,7 @@ _Question = tuple[str, str, str]
 
 
 class Asked(Protocol):
-    """What decides a fact's swapped subject; ``facts.fact.Fact`` and rows of the table ``facts`` have it."""
+    """What decides a fact's swapped subject; ``kernel.fact.Fact`` and rows of the table ``facts`` have it."""
 
     @property
     def fact_id(self) -> str: ...

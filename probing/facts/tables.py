@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from probing.facts.requests import AMONG_CANDIDATES
 from probing.facts.totals import KIND_LABELS
+from probing.kernel.metric import RANKS
 from probing.kernel.stats.paired_tests import ClusterSums
 from probing.kernel.store.columns import (
     BASE,
@@ -31,7 +32,6 @@ from probing.kernel.store.columns import (
     small,
     text,
 )
-from probing.terms import RANKS
 
 _FACT = text("fact_id", "hash of the fact and its prompt")
 _PROBE_SET = text("probe_set", "the set that the facts are from")

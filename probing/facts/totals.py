@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from probing.facts.fact import MASK
+from probing.kernel.fact import MASK
 from probing.kernel.stats.intervals import AVERAGES, Estimate, RelationCounts, macro, micro
 from probing.kernel.stats.paired_tests import Difference, PairedCounts, paired_difference
 from probing.kernel.text import NO_TEXT

@@ -17,7 +17,6 @@ from probing.finetuning.examples import (
     question_rows,
     tag_rows,
 )
-from probing.finetuning.objectives import ACCURACY, MATTHEWS
 from probing.finetuning.scores import (
     answer_exact,
     answer_f1,
@@ -31,7 +30,13 @@ from probing.finetuning.scores import (
     reciprocal_rank,
     words_tagged_right,
 )
-from probing.finetuning.success import (
+from probing.finetuning.tasks.conll import TaggedSentence
+from probing.finetuning.tasks.msmarco import RankedList
+from probing.finetuning.tasks.squad import Question
+from probing.kernel.models.arrays import IGNORED, plan_batches
+from probing.kernel.models.head import masked_logits
+from probing.kernel.objectives import ACCURACY, MATTHEWS
+from probing.kernel.success import (
     BEFORE,
     BM25,
     COMMONEST_TOKEN,
@@ -43,11 +48,6 @@ from probing.finetuning.success import (
     RANDOM_SPAN,
     WORDS_TAG,
 )
-from probing.finetuning.tasks.conll import TaggedSentence
-from probing.finetuning.tasks.msmarco import RankedList
-from probing.finetuning.tasks.squad import Question
-from probing.kernel.models.arrays import IGNORED, plan_batches
-from probing.kernel.models.head import masked_logits
 
 LONGEST_ANSWER = 30
 _TOKENS = 8_000
@@ -57,7 +57,7 @@ _TOKENS = 8_000
 class Score:
     """A task metric with one other value, a baseline or a comparison, whose name is ``chance_name``.
 
-    ``n`` counts the scored sentences, questions, queries or tokens. ``finetuning.success`` decides which value the
+    ``n`` counts the scored sentences, questions, queries or tokens. ``kernel.success`` decides which value the
     metric has to exceed.
     """
 

@@ -11,13 +11,13 @@ from torch import nn
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.modeling_outputs import SequenceClassifierOutput
 
-from probing.finetuning.objectives import MEAN
 from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.glue import LabelledText
 from probing.finetuning.tasks.squad import Question
 from probing.kernel.errors import ModelError
 from probing.kernel.models.arrays import IGNORED, mask_pieces
 from probing.kernel.models.check import token_ids
+from probing.kernel.objectives import MEAN
 
 LONGEST_QUESTION = 64
 

@@ -7,14 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from probing.changes.measure_run import epoch_perplexity
-from probing.facts.corpus import wikitext_sentences
+from probing.finetuning.epoch_perplexity import epoch_perplexity
 from probing.finetuning.evaluation import Score
-from probing.finetuning.objectives import Task, task_named
-from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.requests import FinetuneRequest, ScoreRequest
 from probing.finetuning.setup import Prepared, Replay, average_with, prepare, take_stored_weights
-from probing.finetuning.success import Beside, in_words, task_scores, verdict_of
 from probing.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.finetuning.trainer import finetune as train
 from probing.heads.training_run import fetched_text
@@ -24,8 +20,12 @@ from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.load import pick_device
 from probing.kernel.models.names import FINETUNING, base_entry, find_entry
+from probing.kernel.objectives import Task, task_named
+from probing.kernel.recipe import FinetuneRecipe
 from probing.kernel.registry import ModelEntry, name_in_files, name_of_model
 from probing.kernel.store.parquet import write_table
+from probing.kernel.success import Beside, in_words, task_scores, verdict_of
+from probing.kernel.text import wikitext_sentences
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from transformers import (
 
 from probing.finetuning import evaluation, examples
 from probing.finetuning.examples import SentenceClassifier, dropouts
-from probing.finetuning.objectives import FIRST, Kind, Parts, Task
+from probing.finetuning.readers import DEV, Parts
 from probing.finetuning.scores import majority_class
 from probing.finetuning.tasks.data_files import DEVELOPMENT_SHARE, TEST_SHARE, development_part
 from probing.finetuning.tasks.glue import without_scored
 from probing.finetuning.tasks.msmarco import ranked_lists
 from probing.kernel.errors import FactsError, ModelError
 from probing.kernel.models.head import layout_of
+from probing.kernel.objectives import FIRST, Kind, Task
 
 #: Number of blocks of held-out text that masked language modelling is scored on.
 _TEST_BLOCKS = 2000
@@ -194,8 +195,8 @@ def with_development(task: Task, data: Path, parts: Parts) -> tuple[Parts, Seque
 
     Of ranking, the pairs of a query become its list. FactsError: the development part is empty.
     """
-    if task.dev:
-        return parts, task.dev(data)
+    if task.slug in DEV:
+        return parts, DEV[task.slug](data)
     train, held = development_part(parts[0], _GROUPS[task.kind])
     if not held:
         raise FactsError(

@@ -4,8 +4,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from probing.finetuning.objectives import POOLINGS, TASKS, Task, task_named
 from probing.kernel.errors import OptionError
+from probing.kernel.objectives import POOLINGS, TASKS, Task, task_named
 from probing.kernel.options import Option, Options, refuse_out_of_range, spelled
 from probing.kernel.requests import ModelName
 

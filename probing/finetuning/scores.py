@@ -155,7 +155,7 @@ TASK_METRICS = (
         "a score that equals its baseline is not above it; exactly half of the way is learned",
         "undefined if no score is stored",
         "ours; not in the paper",
-        "finetuning.success.verdict_of",
+        "kernel.success.verdict_of",
     ),
 )
 

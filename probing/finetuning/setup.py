@@ -17,7 +17,7 @@ from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokeni
 
 from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labels, text_rows
 from probing.finetuning.kinds import KINDS, Base, Training, with_development
-from probing.finetuning.objectives import Task
+from probing.finetuning.readers import PARTS
 from probing.kernel.errors import ModelError, TextError
 from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
@@ -26,11 +26,12 @@ from probing.kernel.models.head import Head, layout_of, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
+from probing.kernel.objectives import Task
 from probing.kernel.options import spelled
 from probing.kernel.registry import ModelEntry
 
 if TYPE_CHECKING:
-    from probing.finetuning.recipe import FinetuneRecipe
+    from probing.kernel.recipe import FinetuneRecipe
 
 #: Name of the replayed rows in a step's batch; the names of their tensors begin with it.
 _REPLAYED = "replayed_"
@@ -212,7 +213,7 @@ def prepare(
     )
     base = replace(base, **{name: settings[name] for name in ("pooling", "dropout") if name in settings})
     left_out: Counter[str] = Counter()
-    parts = task.read(data, lama, left_out)
+    parts = PARTS[task.slug](data, lama, left_out)
     dev: Sequence[Any] = ()
     if settings.get("looks"):
         parts, dev = with_development(task, data, parts)

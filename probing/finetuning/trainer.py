@@ -24,12 +24,12 @@ from transformers.trainer_utils import get_last_checkpoint
 from transformers.utils import is_accelerate_available
 
 from probing.finetuning.examples import Row, SentenceClassifier, collate, mask_tokens
-from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.setup import Replay, freeze_lowest, without_replayed
 from probing.kernel.errors import ModelError
 from probing.kernel.files import atomic_folder, atomic_text
 from probing.kernel.models.arrays import IGNORED, plan_batches
 from probing.kernel.models.head import masked_loss
+from probing.kernel.recipe import FinetuneRecipe
 
 log = logging.getLogger(__name__)
 

@@ -17,12 +17,12 @@ import torch
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer, TrainerCallback
 
-from probing.facts.fact import FactSet
 from probing.forgetting.follow import Training, series_config, series_files, write_series
 from probing.forgetting.ranks import Questions, Ranks, affordable, ranks_by_layer
 from probing.forgetting.recover import one_set
 from probing.forgetting.series import COUNTS, AskedStates, counts, progress
 from probing.kernel.errors import HeadError, ModelError, OptionError
+from probing.kernel.fact import FactSet
 from probing.kernel.files import runs_folder
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.catalogue import open_encoder

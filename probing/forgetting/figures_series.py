@@ -7,11 +7,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from probing.finetuning.recipe import UNPROTECTED, protection_in_words
 from probing.forgetting.series import NAMES
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import EndLabel, write
 from probing.kernel.figures.theme import centres, name_rows
+from probing.kernel.recipe import UNPROTECTED, protection_in_words
 
 #: The metric of a training that was followed: what its looks measured on the development part.
 DEVELOPMENT = "score"

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from probing.finetuning.recipe import protection_of
 from probing.forgetting.ranks import Questions, ranks_by_layer
 from probing.forgetting.recover import one_set
 from probing.forgetting.requests import FollowRequest
@@ -26,6 +25,7 @@ from probing.kernel.models.names import FINETUNING, base_entry, find_entry, fine
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.options import spelled
 from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.recipe import protection_of
 from probing.kernel.registry import ModelEntry
 
 #: The tables of a series; without single facts, and with them.

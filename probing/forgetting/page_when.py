@@ -8,7 +8,7 @@ import streamlit as st
 
 from probing.choices import CompareSelection
 from probing.facts import store
-from probing.finetuning.objectives import CONTROL
+from probing.facts.page_clearest import clearest
 from probing.forgetting import report_series
 from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
 from probing.forgetting.report_series import prevention
@@ -16,6 +16,7 @@ from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.figures.looks import set_name
+from probing.kernel.objectives import CONTROL
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 _PREVENTION_CAPTION = (
@@ -160,7 +161,7 @@ def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
     order = followed.assign(
         _other=followed["model"] != tuned,
         _control=followed["objective"] == CONTROL,
-        _clearest=followed["model"] != (view.clearest.model if view.clearest else ""),
+        _clearest=followed["model"] != clearest(view),
         _set=followed["probe_set"] != view.chosen.probe_set,
     ).sort_values(["_other", "_control", "_clearest", "_set"], kind="stable")
     named = {f"{run.model} {run.probe_set}": run.Index for run in order.itertuples()}

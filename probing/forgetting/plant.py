@@ -11,19 +11,19 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from probing.facts.fact import Fact, FactSet, facts_sha256
-from probing.finetuning.objectives import TASKS
-from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.setup import Prepared, average_with, prepare
 from probing.finetuning.trainer import PlannedSteps, finetune
 from probing.forgetting.ranks import Prompts, first_answers, ranks
 from probing.forgetting.ways_back import RelearnRecipe, relearned
 from probing.kernel.errors import FactsError, ModelError, Say
+from probing.kernel.fact import Fact, FactSet, facts_sha256
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import FINETUNING, base_entry, find_entry, finetuning_note
+from probing.kernel.objectives import TASKS
 from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.recipe import FinetuneRecipe
 from probing.kernel.registry import ModelEntry, name_in_files, read_registry
 
 #: What exposure is called: an answer that was taught, and a first answer that was never taught.

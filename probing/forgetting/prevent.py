@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from probing.finetuning.finetune import planned, prepared
-from probing.finetuning.objectives import Task
-from probing.finetuning.recipe import UNPROTECTED, FinetuneRecipe, protection_of, variant_of
 from probing.finetuning.requests import FinetuneRequest, Protection
 from probing.finetuning.setup import Prepared, average_with
 from probing.finetuning.trainer import finetune as train
@@ -25,7 +23,9 @@ from probing.kernel.models.catalogue import open_entry
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import find_entry
 from probing.kernel.models.torch_settings import set_threads
+from probing.kernel.objectives import Task
 from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.recipe import UNPROTECTED, FinetuneRecipe, protection_of, variant_of
 from probing.kernel.registry import ModelEntry, name_in_files
 
 

@@ -10,11 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from probing.facts.askable import askable
-from probing.facts.fact import Fact, FactSet, facts_sha256
 from probing.forgetting.memory import Answered
 from probing.forgetting.series import guests_of
 from probing.heads.decode import LogitsBuffer, ranks_of, read_out
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import Fact, FactSet, facts_sha256
 from probing.kernel.models.head import Head
 from probing.kernel.models.layer_swap import replaced_batch
 from probing.kernel.models.load import Encoder

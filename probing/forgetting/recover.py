@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from probing.facts.askable import askable
-from probing.facts.corpus import fact_key, wikitext_sentences
-from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
+from probing.facts.corpus import fact_key
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import in_order, write_facts, write_relations
 from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of, summary
@@ -50,6 +49,7 @@ from probing.forgetting.ways_back import (
 )
 from probing.heads.training_run import fetched_text
 from probing.kernel.errors import FactsError, ModelError, OptionError, Say
+from probing.kernel.fact import Fact, FactSet, facts_sha256, shipped_relations
 from probing.kernel.files import cache_folder, require_writable, result_folders, runs_folder
 from probing.kernel.jobs.shards import claimed
 from probing.kernel.jobs.stored_runs import RunFiles, provenance_of
@@ -62,6 +62,7 @@ from probing.kernel.options import spelled
 from probing.kernel.provenance import canonical_json
 from probing.kernel.registry import ModelEntry
 from probing.kernel.store.parquet import read_table
+from probing.kernel.text import wikitext_sentences
 
 
 def one_set(facts: str, own_name: str | None = None, say: Say = print, templates: str | None = None) -> FactSet:

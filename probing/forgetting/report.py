@@ -8,9 +8,9 @@ from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs
 from probing.forgetting.ways import LOST_OUTCOMES
+from probing.kernel.metric import RANKS
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
-from probing.terms import RANKS
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = (

@@ -5,8 +5,6 @@ from typing import Any
 
 import pandas as pd
 
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives import named
 from probing.forgetting import store
 from probing.forgetting.memory import MEMORY, NEVER_IN_TEXT, describe, detectable, verdict
 from probing.forgetting.store import counted, excesses, forgetting_runs
@@ -30,6 +28,8 @@ from probing.forgetting.ways import (
     usual_level,
     usual_protocol,
 )
+from probing.kernel.objectives import CONTROL
+from probing.kernel.relatives import named
 from probing.kernel.stats.intervals import whole_shares
 from probing.kernel.store.database import Database
 

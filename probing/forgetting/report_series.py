@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives import NAMES, named
 from probing.forgetting.series import KNOWN_UP_TO, story
 from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
+from probing.kernel.objectives import CONTROL
 from probing.kernel.provenance import stored_configuration
+from probing.kernel.relatives import NAMES, named
 from probing.kernel.report import whole_runs
 from probing.kernel.store.database import Database
 

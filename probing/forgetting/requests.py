@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from probing.finetuning.objectives import TASKS
 from probing.finetuning.requests import TrainingLength
 from probing.kernel.errors import OptionError
+from probing.kernel.objectives import TASKS
 from probing.kernel.options import Option, Options, spelled
 from probing.kernel.requests import OfModel
 

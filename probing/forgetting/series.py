@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probing.facts.fact import Fact
 from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.fact import Fact
+from probing.kernel.metric import RANKS
 from probing.kernel.published import Published
-from probing.terms import RANKS
 
 #: Largest rank of each bucket; one more bucket holds all ranks beyond.
 ENDS = RANKS

@@ -11,7 +11,6 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from probing.facts.fact import Fact
 from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups, lessons, part_of
 from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.forgetting.ways import (
@@ -29,6 +28,7 @@ from probing.forgetting.ways import (
 from probing.heads.lenses import Sums, least_squares
 from probing.heads.recipe import HeadRecipe, mask_rows
 from probing.kernel.errors import FactsError, HeadError, ModelError
+from probing.kernel.fact import Fact
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable, layers_of

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.facts.corpus import wikitext_sentences
 from probing.heads.files import head_path, heads_folder, read_identity, trained_heads_folder, validation_losses
 from probing.heads.lenses import Target
 from probing.heads.recipe import FROM_LEAST_SQUARES, PRETRAINED, VERSION, HeadRecipe, text_sha256
@@ -22,6 +21,7 @@ from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
 from probing.kernel.models.torch_settings import number_format, set_threads
 from probing.kernel.options import spelled
+from probing.kernel.text import wikitext_sentences
 
 #: Steps of ``tied`` and ``full`` heads from the map if neither steps nor epochs are given.
 STEPS = 100

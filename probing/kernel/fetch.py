@@ -1,6 +1,9 @@
-"""Fetches data sets and models from their owners or local copies; an interrupted download resumes."""
+"""Fetches data sets and models from their owners or local copies; an interrupted download resumes.
 
-import io
+pooch is not used: it starts again after an interruption, stores whole archives, and reads neither ``Retry-After`` nor
+``file:`` addresses.
+"""
+
 import logging
 import shutil
 import tarfile
@@ -10,12 +13,13 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
-from typing import IO, cast
+from types import SimpleNamespace
+from typing import IO, Any, cast
 
 import httpx2
 from tqdm import tqdm
@@ -34,34 +38,10 @@ TRIES = 4
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 60.0
 TIMEOUT = 60.0
-#: Status codes after which another try can succeed: time-out, too early, too many requests, range not satisfiable.
-_PASSING = {408, 416, 425, 429}
+#: Status codes below 500 after which another try can succeed: time-out, too early, too many requests.
+_PASSING = {408, 425, 429}
 #: Errors of an address, for which another try is no use.
-_WRONG_ADDRESS = (httpx2.InvalidURL, httpx2.UnsupportedProtocol)
-
-
-class _RefusedError(Exception):
-    """The server has no such file, or refuses it."""
-
-
-class _Body(io.RawIOBase):
-    """The bytes of a response as a file that is read once."""
-
-    def __init__(self, response: httpx2.Response) -> None:
-        self._parts, self._rest = response.iter_raw(), b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while not self._rest:
-            part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._rest = part
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
+_WRONG_ADDRESS = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, urllib.error.URLError)
 
 
 def download(url: str, target: Path) -> None:
@@ -71,19 +51,15 @@ def download(url: str, target: Path) -> None:
     def fetch(stream: IO[bytes]) -> None:
         nonlocal version
         there = stream.tell() if version else 0
-        try:
-            with _body(url, {"Range": f"bytes={there}-", "If-Range": version} if there else {}) as (
-                body,
-                begins,
-                version,
-            ):
-                stream.seek(begins)
-                stream.truncate()
-                shutil.copyfileobj(body, stream)
-        except httpx2.HTTPStatusError as error:
-            if error.response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                version = ""
-            raise
+        with _response(url, {"Range": f"bytes={there}-", "If-Range": version} if there else {}) as response:
+            if response.status_code != HTTPStatus.PARTIAL_CONTENT:
+                there = 0
+            elif not (given := response.headers.get("Content-Range", "")).startswith(f"bytes {there}-"):
+                raise RegistryError(f"cannot download {url} (got the range {given}, expected bytes {there}-)")
+            version = response.headers.get("ETag") or response.headers.get("Last-Modified") or ""
+            stream.seek(there)
+            stream.truncate()
+            stream.writelines(response.iter_raw())
 
     with target.open("wb") as stream:
         _tried(lambda: fetch(stream), url)
@@ -96,17 +72,15 @@ def download_member(url: str, name: str, target: Path) -> None:
     """
 
     def fetch() -> None:
-        with (
-            _body(url, {}) as (body, _, _),
-            target.open("wb") as stream,
-            tarfile.open(fileobj=body, mode="r|gz") as archive,
-        ):
-            for member in archive:
-                if member.isfile() and PurePosixPath(member.name).name == PurePosixPath(name).name:
-                    extracted = archive.extractfile(member)
-                    assert extracted is not None
-                    shutil.copyfileobj(extracted, stream)
-                    return
+        with _response(url, {}) as response, target.open("wb") as stream:
+            parts = response.iter_raw()
+            # tarfile takes parts of any size.
+            body: Any = SimpleNamespace(read=lambda size: next(parts, b""))
+            with tarfile.open(fileobj=body, mode="r|gz") as archive:
+                for member in archive:
+                    if member.isfile() and PurePosixPath(member.name).name == PurePosixPath(name).name:
+                        shutil.copyfileobj(cast(IO[bytes], archive.extractfile(member)), stream)
+                        return
         raise RegistryError(f"{url} has no member {name}")
 
     try:
@@ -116,32 +90,17 @@ def download_member(url: str, name: str, target: Path) -> None:
 
 
 @contextmanager
-def _body(url: str, request_headers: dict[str, str]) -> Iterator[tuple[IO[bytes], int, str]]:
-    """The bytes of a response, their offset in the file, and the tag of this version of the file (or ``""``)."""
+def _response(url: str, headers: dict[str, str]) -> Iterator[httpx2.Response]:
+    """An answer whose body is to be read; an ``HTTPStatusError`` for any status but success."""
     if url.startswith("file:"):
         with urllib.request.urlopen(url) as stream:
-            yield stream, 0, ""
+            yield httpx2.Response(HTTPStatus.OK, content=stream)
         return
     # A range of a compressed response would be no range of the file.
-    headers = {"Accept-Encoding": "identity", **request_headers}
+    headers = {"Accept-Encoding": "identity", **headers}
     with httpx2.stream("GET", url, headers=headers, timeout=TIMEOUT, follow_redirects=True) as response:
-        status = response.status_code
-        if 400 <= status < 500 and status not in _PASSING:
-            raise _RefusedError(f"HTTP {status} {response.reason_phrase}")
         response.raise_for_status()
-        begins = 0
-        if status == HTTPStatus.PARTIAL_CONTENT:
-            range_asked = request_headers.get("Range", "").removeprefix("bytes=")
-            if not range_asked or not response.headers.get("Content-Range", "").startswith(f"bytes {range_asked}"):
-                raise _RefusedError(
-                    f"got the range {response.headers.get('Content-Range')}, expected {range_asked or 'the whole file'}"
-                )
-            begins = int(range_asked.removesuffix("-"))
-        yield (
-            cast(IO[bytes], _Body(response)),
-            begins,
-            response.headers.get("ETag") or response.headers.get("Last-Modified") or "",
-        )
+        yield response
 
 
 def _tried(fetch: Callable[[], None], url: str) -> None:
@@ -149,40 +108,24 @@ def _tried(fetch: Callable[[], None], url: str) -> None:
     for number in range(1, TRIES + 1):
         try:
             return fetch()
-        except (_RefusedError, urllib.error.URLError, *_WRONG_ADDRESS) as error:
-            raise _failed(url, number, error) from error
-        except httpx2.HTTPError as error:
-            if number == TRIES:
-                raise _failed(url, number, error) from error
-            wait = max(FIRST_WAIT * 2 ** (number - 1), _asked_wait(error))
-            log.warning("%s: %s; try %d of %d follows in %.0f s", url, _reason(error), number + 1, TRIES, wait)
+        except (httpx2.HTTPError, *_WRONG_ADDRESS) as error:
+            reason, asked, lasting = str(error) or type(error).__name__, 0.0, isinstance(error, _WRONG_ADDRESS)
+            if isinstance(error, httpx2.HTTPStatusError):
+                answer = error.response
+                reason = f"HTTP {answer.status_code} {answer.reason_phrase}"
+                text = answer.headers.get("Retry-After", "")
+                with suppress(ValueError):  # Seconds, a moment, or nothing.
+                    asked = float(text) if text.isdecimal() else parsedate_to_datetime(text).timestamp() - time.time()
+                lasting = answer.status_code < 500 and answer.status_code not in _PASSING
+            if lasting or number == TRIES:
+                counted = "1 try" if number == 1 else f"{number} tries, the last"
+                raise RegistryError(
+                    f"cannot download {url} ({counted}: {reason}); check the connection or give local copies: --from"
+                    " FOLDER"
+                ) from error
+            wait = max(FIRST_WAIT * 2 ** (number - 1), min(asked, LONGEST_WAIT))
+            log.warning("%s: %s; try %d of %d follows in %.0f s", url, reason, number + 1, TRIES, wait)
             time.sleep(wait)
-
-
-def _failed(url: str, tries: int, error: Exception) -> RegistryError:
-    counted = "1 try" if tries == 1 else f"{tries} tries, the last"
-    return RegistryError(
-        f"cannot download {url} ({counted}: {_reason(error)}); check the connection or give local copies: --from FOLDER"
-    )
-
-
-def _reason(error: Exception) -> str:
-    """The cause alone; of a status its number and words."""
-    if isinstance(error, httpx2.HTTPStatusError):
-        return f"{error.response.status_code} {error.response.reason_phrase}"
-    return str(error) or type(error).__name__
-
-
-def _asked_wait(error: Exception) -> float:
-    """Seconds that the server wants us to wait before the next try."""
-    value = error.response.headers.get("Retry-After", "") if isinstance(error, httpx2.HTTPStatusError) else ""
-    if value.isdecimal():
-        return min(float(value), LONGEST_WAIT)
-    try:
-        until = parsedate_to_datetime(value)
-    except ValueError:
-        return 0.0
-    return min(max(0.0, (until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)).total_seconds()), LONGEST_WAIT)
 
 
 def fetch(names: Sequence[str], source: Path | None = None, say: Say = print, revision: str | None = None) -> None:
@@ -226,14 +169,13 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
                 folder, target, dirs_exist_ok=True, copy_function=lambda from_, to: atomic_copy(Path(from_), Path(to))
             )
             return target
-        missing = [file.path for file in entry.files if not file.copy_in(folder).is_file() and file.sha256]
-        if missing:
+        there = [file for file in entry.files if file.copy_in(folder).is_file()]
+        if missing := [file.path for file in entry.files if file.sha256 and file not in there]:
             raise RegistryError(f"{folder} lacks {_some(missing)} of {entry.name}; nothing was copied")
-        if not any(file.copy_in(folder).is_file() for file in entry.files):
+        if not there:
             raise RegistryError(f"{folder} has no file of {entry.name}, such as {entry.files[0].path}")
-        for file in entry.files:
-            if file.copy_in(folder).is_file():
-                _place(lambda temporary, file=file: shutil.copyfile(file.copy_in(folder), temporary), file, target)  # type: ignore[misc]
+        for file in there:
+            _place(partial(shutil.copyfile, file.copy_in(folder)), file, target)
         if lacking := [file.path for file in entry.files if not (target / file.path).is_file()]:
             raise IncompleteCopyError(
                 f"{folder} lacks {_some(lacking)} of {entry.name}; the files that exist were copied: {target}"
@@ -247,13 +189,9 @@ def fetch_data(entry: DataEntry, source: Path | None, target: Path) -> Path:
         raise RegistryError(
             f"{_some(lacking)} of {entry.name} cannot be downloaded; give local copies: --from FOLDER. {entry.made}"
         )
-    for file in tqdm(
-        [file for file in entry.files if file.url or not entry.made],
-        unit="file",
-        desc=entry.name,
-        disable=not entry.files,
-    ):
-        _place(lambda temporary, file=file: _download(file.url, temporary, file.path), file, target)  # type: ignore[misc]
+    files = [file for file in entry.files if file.url or not entry.made]
+    for file in tqdm(files, unit="file", desc=entry.name, disable=not entry.files):
+        _place(partial(_download, file.url, file.path), file, target)
     return target
 
 
@@ -356,7 +294,7 @@ def _place(bring: Callable[[Path], object], file: DataFile, target: Path) -> Non
             )
 
 
-def _download(url: str, target: Path, member: str = "") -> None:
+def _download(url: str, member: str, target: Path) -> None:
     if not url:
         raise RegistryError(f"no address is known for {target.name}; give local copies: --from FOLDER")
     if url.endswith(".tar.gz"):
@@ -369,7 +307,7 @@ def _unpack(entry: DataEntry, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         archive = Path(folder, "archive.zip")
-        _download(entry.url, archive)
+        _download(entry.url, "", archive)
         try:
             with zipfile.ZipFile(archive) as opened:
                 for member in opened.namelist():

@@ -1,13 +1,12 @@
 """Locks between processes."""
 
 import errno
-import json
 import logging
 import os
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from filelock import FileLock, ReadWriteLock, Timeout
@@ -29,15 +28,14 @@ _NAME_AT = 1
 
 @contextmanager
 def exclusive_lock(
-    path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float | None = None
+    path: Path, say: Callable[[str], None] = log.info, remove: bool = False, limit: float = SHORT_WORK
 ) -> Iterator[int]:
     """Admits one process or thread at a time; the lock of a killed process is free at once.
 
     Gives the descriptor of the file, which names its last holder: on a Unix, a child that inherits it holds the lock,
-    too, until it ends. ``say`` gets one line if another process holds the lock; after ``limit`` seconds, None:
-    ``SHORT_WORK``, it is an error. ``remove`` deletes the file before the lock is released.
+    too, until it ends. ``say`` gets one line if another process holds the lock; after ``limit`` seconds it is an error.
+    ``remove`` deletes the file before the lock is released.
     """
-    limit = SHORT_WORK if limit is None else limit
     if path.is_dir() or (path.is_symlink() and not path.exists()):
         kind = "a folder" if path.is_dir() else f"a link to {path.readlink()}, which does not exist"
         raise LockError(f"{path} is {kind}, expected a lock file; delete it, and it is made again")
@@ -45,7 +43,9 @@ def exclusive_lock(
 
     def acquired(descriptor: int) -> None:
         held.append(descriptor)
-        _write_holder(descriptor)
+        os.ftruncate(descriptor, 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, b" " * _NAME_AT + f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     lock = FileLock(path, poll_interval=0.02, fallback_to_soft=False, on_acquired=acquired)
     try:
@@ -63,9 +63,9 @@ def exclusive_lock(
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
-        where = f"{path}: this file system has no locks ({error})"
         raise NoLocksError(
-            f"{where}; set PROBING_CACHE to a folder on one that has, or start one process at a time"
+            f"{path}: this file system has no locks ({error}); set PROBING_CACHE to a folder on one that has, or start"
+            " one process at a time"
         ) from error
     try:
         yield held[-1]
@@ -79,17 +79,11 @@ def exclusive_lock(
 
 def is_held(path: Path) -> bool:
     """Whether another process or thread holds this lock now; False if the file system has no locks."""
-    if not path.is_file():
-        return False
-    lock = FileLock(path, fallback_to_soft=False)
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    except OSError:
-        return False
-    lock.release()
-    return False
+        with FileLock(path, timeout=0, fallback_to_soft=False) if path.is_file() else nullcontext():
+            return False
+    except OSError as error:
+        return isinstance(error, Timeout)
 
 
 @contextmanager
@@ -98,59 +92,32 @@ def shared_lock(folder: Path) -> Iterator[Callable[[], None]]:
 
     So the last process that calls it removes the folder. If the file system has no locks, every call removes it.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = _read_lock(folder.with_name(f"{folder.name}.lock"))
-    held = lock is not None
-
-    def release() -> None:
-        nonlocal held
-        if lock is not None and held:
-            lock.release()
-        held = False
-
-    def remove() -> None:
-        release()
-        if lock is None:
-            shutil.rmtree(folder, ignore_errors=True)
-            return
-        with suppress(Timeout), lock.write_lock(blocking=False):
-            shutil.rmtree(folder, ignore_errors=True)
-
-    try:
-        yield remove
-    finally:
-        release()
-
-
-def _read_lock(path: Path) -> ReadWriteLock | None:
-    """A lock that is held for reading; None if the file system has no locks."""
     import sqlite3
 
-    try:
-        # Two users in one process count as two.
-        lock = ReadWriteLock(path, timeout=_REMOVAL_SECONDS, is_singleton=False)
-        lock.acquire_read()
-    except (Timeout, sqlite3.OperationalError) as error:
-        log.warning("%s: the folder is used without a lock (%s)", path, error)
-        return None
-    return lock
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    path, lock = folder.with_name(f"{folder.name}.lock"), None
+    with ExitStack() as held:
+        try:
+            # Two users in one process count as two.
+            lock = ReadWriteLock(path, timeout=_REMOVAL_SECONDS, is_singleton=False)
+            held.enter_context(lock.read_lock())
+        except (Timeout, sqlite3.OperationalError) as error:
+            log.warning("%s: the folder is used without a lock (%s)", path, error)
+            lock = None
 
+        def remove() -> None:
+            held.close()
+            with suppress(Timeout), lock.write_lock(blocking=False) if lock else nullcontext():
+                shutil.rmtree(folder, ignore_errors=True)
 
-def _write_holder(descriptor: int) -> None:
-    name = json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode()
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, b" " * _NAME_AT + name)
+        yield remove
 
 
 def _holder(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            stream.seek(_NAME_AT)
-            row = json.loads(stream.read(1000))
-        return f"process {row['pid']} on {row['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "another process"
+    with suppress(OSError), path.open("rb") as stream:
+        stream.seek(_NAME_AT)
+        return stream.read(1000).decode(errors="replace") or "another process"
+    return "another process"
 
 
 def _subject(path: Path) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probing.facts.fact import MASK
 from probing.kernel.errors import PromptError
+from probing.kernel.fact import MASK
 
 #: A letter or digit of a script that writes blanks between words; Chinese, Japanese, Thai, Lao, Khmer and others write
 #: none.

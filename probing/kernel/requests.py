@@ -5,10 +5,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import PlainSerializer
+
 from probing.kernel.errors import OptionError
 from probing.kernel.jobs.ray import RayExecutor, ray_library
 from probing.kernel.jobs.shards import Executor, LocalExecutor
+from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.options import Option, Options
+from probing.kernel.provenance import Provenance
 
 
 class Who(StrEnum):
@@ -90,3 +94,19 @@ class LongWork(OfModel):
 @dataclass(frozen=True)
 class StoredRuns(LongWork):
     """Runs of a model."""
+
+
+class FactsConfig(Provenance):
+    """What decides the result of any run that asks facts; ``head`` is one of ``HEADS``."""
+
+    #: In the JSON that ids are made from, the logit lens is called ``lens``: stored runs keep their ids.
+    head: Annotated[str, PlainSerializer(lambda head: "lens" if head == LOGIT_LENS else head)]
+    probe_set: str
+    template_set: str
+    facts_sha256: str
+    shard: int
+
+    @property
+    def run_id(self) -> str:
+        """Its fingerprint."""
+        return self.fingerprint

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from zlib import error as ZlibError
 
-from probing.kernel.errors import ProbingError
+from probing.kernel.errors import FactsError, ProbingError
+
+#: A longer sentence of running text is not read.
+MAX_WORDS = 64
 
 T = TypeVar("T")
 M = TypeVar("M")
@@ -258,3 +261,20 @@ def conllu_sentences(
             sentence.words.append((number, columns))
     if sentence.words:
         yield sentence
+
+
+def wikitext_sentences(path: Path) -> Iterator[str]:
+    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone."""
+    try:
+        # The shipped slice is cut at a byte, so its last character may be broken.
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph per line") from error
+    for line in lines:
+        line = line.strip()
+        if not line or line.startswith("="):
+            continue
+        line = re.sub(r" @(\W)@ ", r"\1", line)
+        for sentence in re.split(r"(?<= [.!?]) (?=[A-Z\"'(])", line):
+            if "<unk>" not in sentence and 4 <= len(sentence.split()) <= MAX_WORDS:
+                yield sentence

@@ -16,11 +16,11 @@ from transformers import PreTrainedTokenizerBase
 
 from probing.facts.askable import no_answers
 from probing.facts.candidates import cut_in
-from probing.facts.fact import MASK
 from probing.facts.requests import AskRequest
 from probing.heads.decode import best_tokens, layer_logits
 from probing.heads.files import chosen_heads, heads_folder, load_heads, no_heads_note
 from probing.kernel.errors import ModelError, PromptError, Say
+from probing.kernel.fact import MASK
 from probing.kernel.files import cache_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.head import Head

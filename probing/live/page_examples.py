@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 
 from probing.choices import HOME_EXAMPLES
+from probing.facts.page_clearest import clearest
 from probing.facts.store_facts import example_facts, fact_predictions, search_facts
 from probing.facts.store_facts import fact as fact_of
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, filled, joined
-from probing.kernel.app.token_grids import Grid
 from probing.kernel.figures.looks import set_order
 from probing.live.figures import ranks_by_layer, token_rows
+from probing.live.page_token_grids import Grid
 
 #: The wanted kinds of facts in order; each kind is used once before any is used twice.
 _WANTED = ("late", "lost")
@@ -41,8 +42,8 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     by_kind: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
     for run_id in runs["run_id"]:
         runs_of = _tuned_runs(view, run_id)
-        clearest = runs_of[runs_of["model"] == view.clearest.model] if view.clearest else runs_of
-        tuned = tuple((clearest if len(clearest) else runs_of).index)
+        telling = runs_of[runs_of["model"] == clearest(view)]
+        tuned = tuple((telling if len(telling) else runs_of).index)
         for fact in view.read(example_facts, run_id, limit=len(HOME_EXAMPLES), tuned=tuned).itertuples():
             by_kind[fact.kind].append((fact.fact_id, run_id))
         if all(by_kind.values()):
@@ -112,9 +113,9 @@ def in_models(view: View, example: Mapping[str, Any]) -> dict[str, pd.DataFrame]
     models = view.runs.set_index("run_id")["model"]
     rows = {str(models[run_id]): of_run for run_id, of_run in predictions.groupby("run_id")}
     base = str(models[example["run_id"]])
-    clearest = view.clearest.model if view.clearest else ""
+    telling = clearest(view)
     order = sorted(
-        (model for model in view.colours if model in rows and model != base), key=lambda model: model != clearest
+        (model for model in view.colours if model in rows and model != base), key=lambda model: model != telling
     )
     return {model: rows[model] for model in (base, *order[:1])}
 

@@ -11,19 +11,20 @@ import streamlit as st
 from probing.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_minimal_pairs, typed_pair
 from probing.changes.report import pair_rows, right_by_layer
 from probing.choices import AskSelection
-from probing.facts.fact import MASK
 from probing.facts.forgotten import layers_to_recover
-from probing.kernel.app import blocks, filters, live_models, selection, token_grids
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import Markdown, escape, filled
-from probing.kernel.app.token_grids import Grid
 from probing.kernel.errors import HeadError, ProbingError
+from probing.kernel.fact import MASK
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question, with_masks
+from probing.live import page_live_models as live_models
+from probing.live import page_token_grids as token_grids
+from probing.live.page_live_models import Choice
 from probing.live.page_models import (
     choose,
     choose_others,
@@ -36,6 +37,7 @@ from probing.live.page_models import (
     ready,
     scores,
 )
+from probing.live.page_token_grids import Grid
 from probing.live.perturb import (
     PERTURBATIONS,
     Changed,

@@ -13,9 +13,9 @@ from probing.changes.minimal_pairs import MinimalPair
 from probing.choices import ALONE, AskSelection
 from probing.edges.targets import Span
 from probing.edges.words import SpanTrace
-from probing.kernel.app import blocks, live_models, selection
+from probing.facts.page_clearest import clearest
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
-from probing.kernel.app.live_models import Choice
 from probing.kernel.app.memory import KeptByBytes
 from probing.kernel.app.texts import Markdown, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
@@ -23,7 +23,9 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
+from probing.live import page_live_models as live_models
 from probing.live.page_examples import base_runs
+from probing.live.page_live_models import Choice
 
 if TYPE_CHECKING:
     from probing.changes.passes import Attending, SentenceAttention
@@ -69,7 +71,8 @@ def _partner(view: View, offered: dict[str, Choice], name: str) -> str:
     tuned = [
         tuned_name for tuned_name, choice in offered.items() if choice.here and live_models.base_of(choice) == name
     ]
-    return next(iter(sorted(tuned, key=lambda option: not (view.clearest and option == view.clearest.model))), "")
+    telling = clearest(view)
+    return next(iter(sorted(tuned, key=lambda option: option != telling)), "")
 
 
 def _named(view: View, offered: dict[str, Choice], name: str) -> str:

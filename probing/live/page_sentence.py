@@ -12,17 +12,18 @@ import streamlit as st
 from probing.changes.figures_attention import PANELS, attention_map, attention_panels, head_map
 from probing.changes.report import values as stored_measures
 from probing.choices import SENTENCES, WORD, AskSelection
-from probing.kernel.app import blocks, filters, live_models, selection
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import count, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
+from probing.live import page_live_models as live_models
 from probing.live import page_models
 from probing.live.page_gaps import CHANGED, named
+from probing.live.page_live_models import Choice
 from probing.live.page_models import choose, choose_others, chosen, colours_of, is_named, labelled_colours, ready
 from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.numbers import VERDICT_COLUMNS

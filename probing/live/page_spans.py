@@ -14,13 +14,14 @@ from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.targets import Span
 from probing.edges.tasks import EDGE_TASKS, train_command
 from probing.edges.words import SpanTrace, read_span, split_words, written_span
-from probing.kernel.app import blocks, filters, live_models, selection
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.live_models import Choice
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.errors import EdgeDataError, ProbingError
+from probing.live import page_live_models as live_models
 from probing.live import page_models
+from probing.live.page_live_models import Choice
 from probing.live.page_models import Readers, SpanQuestion, readers, span_answers
 
 _KEY = "ask.picker"

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from probing.facts.fact import MASK
+from probing.kernel.fact import MASK
 from probing.kernel.questions import with_masks
 
 

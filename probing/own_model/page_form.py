@@ -11,18 +11,19 @@ import numpy as np
 import streamlit as st
 
 from probing.choices import OwnModelSelection
-from probing.facts.fact import Fact, FactSet, shipped_relations
-from probing.facts.page_upload import of_model, say
 from probing.facts.sources import own_facts, own_probe_set, read_facts
-from probing.kernel.app import blocks, live_models, selection
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, count, filled
 from probing.kernel.errors import ProbingError
+from probing.kernel.fact import Fact, FactSet, shipped_relations
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
 from probing.kernel.user_tables import SUFFIXES
+from probing.live import page_live_models as live_models
 from probing.own_model import run as background
 from probing.own_model.check import CheckedModel, check_model_folder, in_bytes, in_minutes
+from probing.own_model.page_upload import of_model, say
 from probing.own_model.run import TREX, Wish, placed
 
 MAX_OTHERS = 6
@@ -162,7 +163,7 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     """Folder of the configuration (None: unknown), whether the weights are here, and how much is to be downloaded."""
     if not hub_id:
         return Path(location), True, 0
-    from probing.kernel.models.hub import is_on_this_machine, look_up
+    from probing.kernel.models.hub import is_on_this_machine, open_snapshot
 
     looked_up = st.session_state.setdefault(_ASKED, set())
     here = is_on_this_machine(hub_id, revision or None)
@@ -175,8 +176,9 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
         else:
             st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
         return None, False, 0
-    repository = look_up(hub_id, revision or None, local_only=here)
-    return repository.folder, repository.here, repository.weight_bytes
+    snapshot = open_snapshot(hub_id, revision or None, local_only=here)
+    here = snapshot.is_complete()
+    return snapshot.folder, here, 0 if here else snapshot.weight_bytes()
 
 
 _PASTED = "my-facts.txt"

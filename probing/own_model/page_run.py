@@ -1,5 +1,8 @@
 """The run that is shown, with its progress and end, and what takes space on this machine."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pandas as pd
 import streamlit as st
 
@@ -7,6 +10,8 @@ from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, without_server_folders
 from probing.kernel.errors import ProbingError
+from probing.kernel.registry import name_of_model
+from probing.live.page_live_models import Choice
 from probing.own_model import run as background
 from probing.own_model.check import in_bytes, in_minutes
 from probing.own_model.run import OwnRun
@@ -157,3 +162,15 @@ def _confirm(entry: Entry) -> None:
             return
         st.session_state[_DONE] = entry.name, in_bytes(entry.size)
         st.rerun()
+
+
+def asked_models() -> list[Choice]:
+    """The folders that own runs asked, each with the base that its run names."""
+    choices = []
+    for wish in (run.state.wish for run in background.own_runs()):
+        base = name_of_model(wish.base) if wish.base else ""
+        for text, name in ((wish.model, wish.name), (wish.base, ""), *((other, "") for other in wish.others)):
+            if text and (Path(text) / "config.json").is_file():
+                choice = Choice(name or name_of_model(text), text, "local")
+                choices.append(replace(choice, base=base) if text != wish.base else choice)
+    return choices

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from probing.facts.fact import SEVERAL_TOKENS, FactSet
 from probing.facts.forgotten import outcome_words
 from probing.facts.report_candidates import grouped, newest
 from probing.facts.report_layers import by_layer
@@ -19,6 +18,7 @@ from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import outcome, stored_runs
 from probing.kernel.errors import StoreError
+from probing.kernel.fact import SEVERAL_TOKENS, FactSet
 from probing.kernel.models.checkpoint import warn_of_drift
 from probing.kernel.models.names import LOGIT_LENS, head_order
 from probing.kernel.report import shown_baselines

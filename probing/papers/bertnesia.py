@@ -9,14 +9,15 @@ import pandas as pd
 from probing.facts.published import PublishedKnowledge, PublishedSet
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import total
-from probing.facts.runs import choose, one_run_each
-from probing.facts.store import fact_runs, relations, totals
-from probing.finetuning.objectives import BASE, CONTROL
+from probing.facts.runs import choose
+from probing.facts.store import relations, totals
+from probing.kernel.metric import RANKS
+from probing.kernel.objectives import BASE, CONTROL
 from probing.kernel.registry import read_registry
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import fact_runs, one_run_each
 from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
-from probing.terms import RANKS
 
 
 @dataclass(frozen=True)

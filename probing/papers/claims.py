@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from probing.facts.report_pairs import joined
-from probing.finetuning.success_report import learned, verdicts_by_model
 from probing.kernel.errors import OptionError, PublishedError
 from probing.kernel.published import Check, Claim, Columns, Comparison, Published, Rows
 from probing.kernel.stats.intervals import wider
 from probing.kernel.store.database import Database
+from probing.kernel.success_report import learned, verdicts_by_model
 from probing.subjects import REPORTS
 
 HOLDS, FAILS, UNSURE, UNTESTED = "holds", "does not hold", "cannot tell", "cannot be tested"

@@ -12,13 +12,13 @@ import pandas as pd
 
 from probing.changes.report import epoch_perplexities, perplexities, values
 from probing.changes.store import change_runs
-from probing.finetuning.objectives import BASE, CONTROL
-from probing.finetuning.objectives import TASKS as OBJECTIVES
-from probing.finetuning.recipe import FinetuneRecipe
-from probing.finetuning.relatives import named, relatives
-from probing.finetuning.success import TRAINED_NOT_LEARNED
-from probing.finetuning.success_report import learned, scores
+from probing.kernel.objectives import BASE, CONTROL
+from probing.kernel.objectives import TASKS as OBJECTIVES
+from probing.kernel.recipe import FinetuneRecipe
+from probing.kernel.relatives import named, relatives
 from probing.kernel.store.database import Database
+from probing.kernel.success import TRAINED_NOT_LEARNED
+from probing.kernel.success_report import learned, scores
 from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
 from probing.sentences import store
 from probing.sentences.examples import FIRST, MEAN, OURS, OWN, POOLINGS, QUICK, SENTEVAL
@@ -112,7 +112,7 @@ class SentenceNumbers:
     ``accuracies`` has the paper's other stored encoders, too. ``groups``: change after fine-tuning, mean over the lower
     and the upper layers, with the control's; ``changes``: the same by layer, and ``over_mean`` against the base's own
     mean-pooled probe. ``values`` are of attention. ``perplexities``: the log of the model's perplexity over its base's.
-    ``learned``: objective -> verdict, see ``finetuning.success_report``.
+    ``learned``: objective -> verdict, see ``kernel.success_report``.
     """
 
     family: SentenceFamily

@@ -13,7 +13,6 @@ from probing.facts.figures import OVER, layer_curve, total_bars
 from probing.facts.figures_relations import relation_curves
 from probing.facts.published import PublishedFigure
 from probing.facts.report_layers import precision, precision_by_relation
-from probing.finetuning.objectives import BASE
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
@@ -21,6 +20,7 @@ from probing.kernel.app.selection import link
 from probing.kernel.app.texts import filled
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import set_name
+from probing.kernel.objectives import BASE
 from probing.kernel.report import shown_baselines
 from probing.papers.bertnesia import OTHER_FACTS, beside, shown_set
 from probing.papers.claims import Ours, Paper, Reproduction

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from probing.facts.fact import PROBE_SETS
 from probing.forgetting.report_outcome import outcome, stored_runs
 from probing.forgetting.series import PublishedForgetting
+from probing.kernel.fact import PROBE_SETS
 from probing.kernel.published import Check, Claim
 from probing.kernel.store.database import Database
 from probing.papers.bertnesia import BERTNESIA

@@ -13,14 +13,12 @@ from probing.changes.requests import ChangesRequest
 from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train import train_edges
-from probing.facts.fact import shipped_relations
 from probing.facts.probe import probe
 from probing.facts.report import KNOWLEDGE
 from probing.facts.requests import ProbeRequest
 from probing.facts.runs import choose
 from probing.facts.sources import read_facts
 from probing.finetuning.finetune import finetune
-from probing.finetuning.objectives import CALLED, Task, task_called
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
 from probing.forgetting.recover import recover
 from probing.forgetting.requests import RecoverRequest
@@ -29,10 +27,12 @@ from probing.heads.recipe import PRETRAINED, HeadRecipe
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads
 from probing.kernel.errors import ModelError, OptionError, RegistryError, Say, StoreError
+from probing.kernel.fact import shipped_relations
 from probing.kernel.fetch import fetch_model, fetch_or_stand_in
 from probing.kernel.files import atomic_text, cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.objectives import CALLED, Task, task_called
 from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
 from probing.kernel.report import Form, as_csv

@@ -8,14 +8,14 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import MINUS, GrammarSelection
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives import named, relatives
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import count, filled, size_words
+from probing.kernel.objectives import CONTROL
+from probing.kernel.relatives import named, relatives
 from probing.kernel.stats.intervals import SMALL_SET
 from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
 from probing.sentences.figures import POOLING_NAMES, layer_panels, learning_lines

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from probing import __version__
 from probing.kernel.errors import SentenceDataError
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.torch_settings import thread_count
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.stats.intervals import wilson
+from probing.kernel.version import __version__
 from probing.sentences.examples import MLP, PARTS, POOLINGS, SentenceData, majority_right
 from probing.sentences.mlp import code_lengths, fit_mlp, mlp_answers
 from probing.sentences.numbers import surface_features

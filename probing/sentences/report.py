@@ -6,8 +6,8 @@ from functools import cached_property
 
 import pandas as pd
 
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.relatives import named, relatives
+from probing.kernel.objectives import CONTROL
+from probing.kernel.relatives import named, relatives
 from probing.kernel.report import Choice, Filter, Panel, Read, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 from probing.sentences.examples import OURS, OWN, POOLINGS, PROTOCOLS, READINGS

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from probing.finetuning.relatives import StoredRuns, named, relatives
 from probing.kernel.provenance import stored_configuration
+from probing.kernel.relatives import StoredRuns, named, relatives
 from probing.kernel.report import whole_runs
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database

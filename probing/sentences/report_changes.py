@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from probing.finetuning.relatives import NAMES, StoredRuns
+from probing.kernel.relatives import NAMES, StoredRuns
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
 from probing.sentences import store

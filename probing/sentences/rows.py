@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from probing import __version__
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.store.parquet import write_differing
+from probing.kernel.version import __version__
 from probing.sentences.examples import LEFT_OUT, OWN, PARTS, SentenceData, majority_right
 from probing.sentences.numbers import Cell, right_and_right, stored_pairs, surface_features
 from probing.sentences.predictions import Answer

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
 from probing.kernel.errors import HubError
 from probing.kernel.provenance import LOCAL, stored_configuration
-from probing.kernel.store.kinds import kinds_of
 from probing.kernel.store.parquet import table_of
-from probing.subjects import HEADS
+from probing.kernel.version import __version__
+from probing.subjects import HEADS, kinds_of
 
 #: Licences that the hub has a name for; every other is ``other`` there, and the card's text names it.
 HUB_LICENCES = (

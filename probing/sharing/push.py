@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.facts.fact import PHRASES, shipped_relations
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import predictions_path, run_files
 from probing.heads.files import head_path, heads_folder, load_heads, read_identity, train_command, validation_losses
 from probing.heads.recipe import text_sha256
 from probing.heads.training_run import head_text
 from probing.kernel.errors import FactsError, HeadError, HubError, Say, StoreError
+from probing.kernel.fact import PHRASES, shipped_relations
 from probing.kernel.files import (
     atomic_folder,
     atomic_text,
@@ -37,7 +37,7 @@ from probing.kernel.provenance import fingerprint_problem
 from probing.kernel.registry import has_data
 from probing.kernel.store.columns import Table
 from probing.kernel.store.gather import without_texts
-from probing.kernel.store.kinds import FACTS, Kind, kinds_of
+from probing.kernel.store.kinds import FACTS, Kind
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.sharing.card import MADE_BY, Origin, card, origin_of_runs
 from probing.sharing.share import (
@@ -56,7 +56,7 @@ from probing.sharing.share import (
     rows_of,
     title_of,
 )
-from probing.subjects import HEADS
+from probing.subjects import HEADS, kinds_of
 
 #: The hub's name of the text that ``fetch wikitext-2`` brings.
 _WIKITEXT = "Salesforce/wikitext"

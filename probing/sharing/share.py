@@ -13,23 +13,23 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 from pydantic import Field, ValidationError, model_validator
 
-from probing import __version__
-from probing.facts.fact import MASK, Fact, fill
 from probing.facts.kind import CANDIDATES
 from probing.facts.stored_run import run_files
 from probing.kernel.errors import HubError, StoreError
+from probing.kernel.fact import MASK, Fact, fill
 from probing.kernel.files import file_sha256
 from probing.kernel.models.names import STORED
 from probing.kernel.provenance import Frozen, stored_configuration, tokens_checksum
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS, TABLES, Table
-from probing.kernel.store.kinds import FACTS, Kind, kinds_of, light
+from probing.kernel.store.kinds import FACTS, Kind, light
 from probing.kernel.store.opening import write_counts
 from probing.kernel.store.parquet import files_of, read_table, table_of
 from probing.kernel.store.seals import read_strange
 from probing.kernel.store.strange import Contents
 from probing.kernel.text import in_short
-from probing.subjects import HEADS, everything_shared
+from probing.kernel.version import __version__
+from probing.subjects import HEADS, everything_shared, kinds_of
 
 T = TypeVar("T")
 MANIFEST, CARD = "manifest.json", "README.md"

@@ -10,9 +10,9 @@ import pytest
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 import probing
-from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, OptionError
+from probing.kernel.fact import shipped_relations
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.store.parquet import read_table
 

@@ -13,12 +13,12 @@ import pytest
 from probing.edges import store as queries
 from probing.edges.store_sentences import ORDERS, count_sentences, sentences, tasks_of_texts, traces
 from probing.edges.words import AMBIGUOUS
-from probing.facts import store as run_queries
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.kinds import KINDS
 from probing.kernel.store.opening import open_database, write_counts
 from probing.kernel.store.parquet import read_table
+from probing.kernel.store.stored import fact_runs
 from tests.edges_planted import (
     PARTS,
     POS,
@@ -51,7 +51,7 @@ def test_runs_of_edge_probing_have_kind_and_provenance_and_are_no_runs_on_facts(
         '{"width":16}',
         "float32",
     ]
-    assert run_queries.fact_runs(db).empty
+    assert fact_runs(db).empty
     of_edges = db.query("SELECT run_id, kind, weights, task FROM runs_of_edges").set_index("run_id")
     assert of_edges.loc[RUNS[0].run_id].tolist() == ["cumulative", "nesia-mini trained", "pos"]
 

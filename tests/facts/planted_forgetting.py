@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from probing.facts.fact import Fact, fill
+from probing.kernel.fact import Fact, fill
 from tests.planted_store import PlantedRun, plant_store
 
 KS = (1, 10, 100)

@@ -1,7 +1,7 @@
 import pytest
 
 from probing.facts.askable import answer_ids, askable
-from probing.facts.fact import (
+from probing.kernel.fact import (
     NOT_ONE_MASK,
     OTHER_PROMPT,
     SEVERAL_TOKENS,

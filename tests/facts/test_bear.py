@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from probing.facts.fact import NO_CANDIDATE
 from probing.facts.sources import read_facts
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import NO_CANDIDATE
 from probing.kernel.store.parquet import read_table
 
 TEMPLATES = ["The capital of [X] is [Y].", "[Y] is the capital of [X]."]

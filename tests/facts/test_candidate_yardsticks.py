@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probing.facts.fact import Fact
 from probing.facts.report_candidates import CANDIDATES, by_layer, grouped, newest
 from probing.facts.store_candidates import candidate_runs
+from probing.kernel.fact import Fact
 from probing.kernel.store.opening import open_database
 from tests.candidates_planted import PlantedRanking, rows_of
 from tests.planted_files import write_planted

@@ -11,10 +11,10 @@ from transformers import AutoModelForMaskedLM
 import probing
 from probing.facts import candidates as measure
 from probing.facts.candidates import Question, Scorer, ask, best_of, cut_in, place, rank, rank_all
-from probing.facts.fact import MASK, NO_CANDIDATE, NO_OTHER, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact, FactSet
 from probing.facts.requests import AMONG_CANDIDATES, ANSWER_L2R, INDEPENDENT, WITHIN_WORD_L2R
 from probing.heads.decode import decode
 from probing.kernel.errors import ModelError, OptionError, PromptError
+from probing.kernel.fact import MASK, NO_CANDIDATE, NO_OTHER, OTHER_PROMPT, TOO_LONG, UNKNOWN, Fact, FactSet
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.stats.intervals import wilson_mean

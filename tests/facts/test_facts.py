@@ -11,12 +11,18 @@ from collections import Counter
 import pytest
 from transformers import AutoTokenizer
 
-from probing.facts.fact import (
+from probing.facts.lama import read_lama_relations
+from probing.facts.sources import read_facts
+from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.errors import FactsError
+from probing.kernel.fact import (
     DUPLICATE,
     JUDGED_WRONG,
     MASK,
     NOT_ONE_MASK,
+    ONE_WORD,
     SEVERAL_TOKENS,
+    SHIPPED,
     Fact,
     contains_words,
     fill,
@@ -24,10 +30,6 @@ from probing.facts.fact import (
     restrict,
     select,
 )
-from probing.facts.lama import read_lama_relations
-from probing.facts.sources import ALL, SHIPPED, read_facts
-from probing.facts.swapped_subjects import swapped_subjects
-from probing.kernel.errors import FactsError
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import REPOSITORY
 from probing.live import perturb as rules
@@ -291,8 +293,8 @@ def test_a_name_gives_its_set_only(shipped, ours, name):
 
 
 def test_all_gives_every_shipped_set_of_one_word_answers(shipped, ours):
-    assert [facts.probe_set for facts in read_facts("all", ours, shipped=shipped)] == list(ALL)
-    assert {*SHIPPED} - {*ALL} == {"phrases"}
+    assert [facts.probe_set for facts in read_facts("all", ours, shipped=shipped)] == list(ONE_WORD)
+    assert {*SHIPPED} - {*ONE_WORD} == {"phrases"}
 
 
 @pytest.mark.parametrize(("name", "relation"), [("trex", "P19"), ("phrases", "P19-inverse")])
@@ -314,7 +316,7 @@ def test_a_file_is_a_users_own_facts(repo_root, ours, name):
 
 def test_what_really_ships_is_whole(ours):
     found = {facts.probe_set: facts for facts in read_facts("all", ours)}
-    assert list(found) == list(ALL)
+    assert list(found) == list(ONE_WORD)
     assert all(not facts.left_out and facts.n_read == len(facts.facts) for facts in found.values())
     assert {fact.relation for fact in found["trex"].facts} == {n for n, r in ours.items() if r.probe_set == "trex"}
     assert len({fact.relation for fact in found["google_re"].facts}) == 3

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from data.making.triples import read_triples, write_shipped_triples
-from probing.facts.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK, Relation, shipped_relations
 from probing.facts.lama import folder_relations, json_lines, read_lama
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import DUPLICATE, JUDGED_WRONG, NOT_ONE_MASK, Relation, shipped_relations
 from probing.kernel.files import FACTS_FOLDER
 
 BORN = {"relation": "P19", "template": "[X] was born in [Y] .", "label": "place of birth", "type": "N-1"}

@@ -14,10 +14,10 @@ import pyarrow
 import pytest
 from pyarrow import ipc
 
-from probing.facts.fact import DUPLICATE, NO_ANSWER, NOT_FILLED, NOT_ONE_MASK
 from probing.facts.sources import COLUMNS, NO_RELATION, own_facts, own_probe_set, read_own_facts
 from probing.kernel import user_tables as tables
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import DUPLICATE, NO_ANSWER, NOT_FILLED, NOT_ONE_MASK
 
 FRAME = pd.DataFrame(
     {

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from probing.facts.fact import Fact, fill
 from probing.facts.forgotten import FATES, PARTS
 from probing.facts.report_pairs import (
     BESIDE,
@@ -18,6 +17,7 @@ from probing.facts.report_pairs import (
 )
 from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, neighbours, search_facts
+from probing.kernel.fact import Fact, fill
 from probing.kernel.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

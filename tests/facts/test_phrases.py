@@ -9,8 +9,8 @@ from transformers import AutoTokenizer
 
 from data.making.triples import MOST_ANSWERS, MOST_FACTS, inverse_facts, write_phrases
 from probing.facts.askable import of_one_piece
-from probing.facts.fact import MASK, PHRASES
 from probing.facts.sources import read_facts
+from probing.kernel.fact import MASK, PHRASES
 from probing.kernel.files import FACTS_FOLDER
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.parquet import read_table
@@ -21,7 +21,7 @@ MODEL = REPOSITORY / "data" / "models" / "nesia-mini"
 @pytest.fixture(scope="module")
 def by_relation():
     """Wikidata's relation -> the facts that ask for its subjects."""
-    from probing.facts.fact import shipped_relations
+    from probing.kernel.fact import shipped_relations
 
     (found,) = read_facts(PHRASES, shipped_relations())
     facts = defaultdict(list)

@@ -9,9 +9,9 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertTokenizer
 
-from probing.facts.fact import Fact
 from probing.facts.store import prediction_columns, stored_logp, stored_rank
 from probing.kernel.errors import FactsError, HeadError, ModelError
+from probing.kernel.fact import Fact
 from probing.kernel.store.parquet import read_table
 
 

@@ -7,13 +7,13 @@ from transformers import AutoModelForMaskedLM
 
 from probing.facts import probe as probing_module
 from probing.facts.askable import answer_ids
-from probing.facts.fact import Fact, facts_sha256, fill
 from probing.facts.probe import ProbeWork, gather_shards, probe_shards, shard_numbers, shard_path
 from probing.facts.probe import probe_layers as probe
 from probing.facts.requests import RunConfig
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import load_heads
 from probing.kernel.errors import ModelError
+from probing.kernel.fact import Fact, facts_sha256, fill
 from probing.kernel.models.torch_settings import thread_count
 from tests.heads.test_decoding import PlainHead
 

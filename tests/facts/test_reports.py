@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from probing.compared.report_heads import points_lost
 from probing.facts.forgotten import AUTHORS_KEYS, FATES, PARTS, fate_of, part_of
 from probing.facts.report import asked
 from probing.facts.report_any import _others, right_any
@@ -18,17 +19,16 @@ from probing.facts.report_forgotten import forgotten, relation_forgetting
 from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
 from probing.facts.report_pairs import paired_by_layer, paired_with_yardsticks, transitions, transitions_by_relation
 from probing.facts.runs import choose, pairs
-from probing.facts.store import fact_runs
 from probing.facts.totals import KINDS
 from probing.forgetting.report_outcome import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
-from probing.heads.report import points_lost
 from probing.kernel.stats import intervals as bootstrap
 from probing.kernel.stats.intervals import RelationCounts, macro, parallel_map, whole_shares, wider, wilson
 from probing.kernel.stats.paired_tests import answer_interval, mcnemar_exact
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
+from probing.kernel.store.stored import fact_runs
 from probing.papers.bertnesia import BERTNESIA
 from tests.facts.planted_forgetting import KS, plant
 from tests.facts.test_numbers import sums_of

@@ -10,16 +10,17 @@ import pandas as pd
 import pytest
 
 from probing.facts import store as run_queries
-from probing.facts.fact import contains_words
 from probing.facts.report_forgotten import forgotten, relation_forgetting
 from probing.facts.report_layers import answer_drift, by_layer, early_exit, precision, precision_by_relation, total
 from probing.facts.report_pairs import paired_with_yardsticks, transitions, transitions_by_relation
-from probing.facts.runs import choose, one_run_each, pairs
+from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, search_facts
+from probing.kernel.fact import contains_words
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import write_table
+from probing.kernel.store.stored import fact_runs, one_run_each
 from tests.planted_store import (
     SEVERAL,
     PlantedRun,
@@ -158,7 +159,7 @@ def test_a_fine_tuned_model_has_the_exposure_of_its_base(db: Database):
 
 
 def test_lists_of_what_there_is(db: Database):
-    assert len(run_queries.fact_runs(db)) == len(SEVERAL)
+    assert len(fact_runs(db)) == len(SEVERAL)
     assert run_queries.probe_sets(db).to_dict("list") == {
         "probe_set": ["common_sense", "questions", "trex"],
         "n_facts": [2, 2, 10],
@@ -179,7 +180,7 @@ def test_lists_of_what_there_is(db: Database):
 
 def test_an_empty_store_answers_with_empty_frames(tmp_path: Path):
     with open_database(plant_store(tmp_path, "empty")) as db:
-        for function in (run_queries.fact_runs, run_queries.probe_sets, run_queries.relations):
+        for function in (fact_runs, run_queries.probe_sets, run_queries.relations):
             assert function(db).empty
         for function in (run_queries.aggregate, run_queries.totals, run_queries.majority, run_queries.exposures):
             assert function(db, []).empty
@@ -191,7 +192,7 @@ def test_no_runs_and_unknown_runs_give_no_rows(db: Database):
         assert function(db, []).empty
         assert function(db, ["' OR 1=1 --"]).empty
         assert function(db, [SEVERAL[0].run_id], ("') OR 1=1 --",)).empty
-    assert len(run_queries.fact_runs(db)) == len(SEVERAL)
+    assert len(fact_runs(db)) == len(SEVERAL)
 
 
 BASE = PlantedRun()
@@ -275,7 +276,7 @@ def test_counts_alone_can_be_filtered(full: Database, counted: Database, report:
 
 
 def test_runs_say_which_are_counted_and_check_is_content(counted: Database, folder: Path):
-    assert run_queries.fact_runs(counted).set_index("run_id")["counted"].to_dict() == {
+    assert fact_runs(counted).set_index("run_id")["counted"].to_dict() == {
         run.run_id: run in ALONE for run in (BASE, *ALONE)
     }
     assert check_store([folder / "counted"]) == []
@@ -314,6 +315,6 @@ def test_a_run_with_predictions_is_shown_before_a_newer_counted_one(folder: Path
     row = run_row(older) | {"created": "2020-01-01T00:00:00Z"}
     write_table("runs", [row], tmp_path / older.run_id / f"runs-{older.run_id}.parquet")
     with open_database(folder / "counted", tmp_path) as db:
-        shown = one_run_each(run_queries.fact_runs(db)).query("model == 'nesia-mini-qa' and probe_set == 'trex'")
+        shown = one_run_each(fact_runs(db)).query("model == 'nesia-mini-qa' and probe_set == 'trex'")
         assert shown["run_id"].tolist() == [older.run_id]
         assert choose(db, ["nesia-mini-qa"], probe_sets=["trex"])["run_id"].tolist() == [older.run_id]

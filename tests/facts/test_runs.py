@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 
 from probing.changes.report import perplexities, values
+from probing.compared.report_evidence import ENTROPY, evidence
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import badge, choose, comparability, differences, identities, pairs, stored_comparability
-from probing.facts.store import fact_runs
-from probing.finetuning.report_evidence import ENTROPY, evidence
 from probing.kernel.errors import StoreError
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.report import NO_ROWS, latex_table, text_table, whole_runs, with_caption
@@ -23,6 +22,7 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import open_database, write_counts
 from probing.kernel.store.parquet import write_table
+from probing.kernel.store.stored import fact_runs
 from probing.sentences.examples import OWN, POOLINGS, READINGS
 from probing.sentences.report_accuracy import accuracies
 from probing.sentences.report_changes import where_gone

@@ -9,7 +9,6 @@ import pytest
 
 from data.making.quality import LayerCounts, conditions, conditions_of_base, contrast, contrasts, subject_points
 from probing.facts.corpus import (
-    EXPOSURES,
     PairIndex,
     Sentence,
     exposures,
@@ -24,13 +23,13 @@ from probing.facts.corpus import (
     stated_facts,
     training_text,
     trex_evidence,
-    wikitext_sentences,
     word_counts,
     words_to_hold,
 )
-from probing.facts.fact import Fact, Relation, contains_words, fill
 from probing.kernel.errors import FactsError
+from probing.kernel.fact import EXPOSURES, Fact, Relation, contains_words, fill
 from probing.kernel.stats.intervals import RelationCounts, standardised_difference
+from probing.kernel.text import wikitext_sentences
 
 BORN = Relation(
     "P19",

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from probing.facts import store as run_queries
-from probing.facts.fact import Fact, fill
 from probing.facts.report_layers import precision, precision_by_relation, total
 from probing.facts.store_facts import (
     ORDERS,
@@ -28,6 +27,7 @@ from probing.facts.store_facts import (
     search_facts,
 )
 from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.fact import Fact, fill
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from probing.changes.figures import PANELS, drift_points, evidence_panels
+from probing.compared.report_evidence import EVIDENCE_COLUMNS
 from probing.facts.figures_pairs import loss_points
-from probing.finetuning.report_evidence import EVIDENCE_COLUMNS
 from probing.kernel.figures import theme
 from probing.kernel.models.names import HEADS
 from probing.sentences.figures_changes import FATE_COLOURS, fate_bars

@@ -7,10 +7,10 @@ from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
 from probing.finetuning.finetune import score
-from probing.finetuning.objectives import TASKS
 from probing.finetuning.requests import ScoreRequest
 from probing.finetuning.setup import TASK_HEAD
 from probing.kernel.errors import FactsError, ModelError, TextError
+from probing.kernel.objectives import TASKS
 from probing.kernel.store.parquet import read_table
 from tests.finetuning.task_files import write_conll, write_glue, write_msmarco, write_squad, write_treebank
 

@@ -16,7 +16,6 @@ from transformers import (
 from probing.finetuning import evaluation, examples
 from probing.finetuning.examples import SentenceClassifier, dropouts
 from probing.finetuning.kinds import Base, Training
-from probing.finetuning.recipe import FinetuneRecipe
 from probing.finetuning.setup import Prepared
 from probing.finetuning.tasks.conll import TaggedSentence
 from probing.finetuning.tasks.glue import LabelledText
@@ -30,6 +29,7 @@ from probing.kernel.models.head import masked_loss, own_head
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.models.load import BaseSource, load_encoder
 from probing.kernel.models.states import layer_of, weight_drift
+from probing.kernel.recipe import FinetuneRecipe
 from tests.finetuning.task_files import write_msmarco
 
 RECIPE = FinetuneRecipe(

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.finetuning.relatives import Relatives, beside, kin, tuned_models
-from probing.finetuning.report import CONTROL as CONTROL_ROLE
-from probing.finetuning.report import LOSSES, SEED, TUNED, by_layer, correlations, measures
-from probing.finetuning.report_evidence import FactRuns, evidence
-from probing.finetuning.success_report import COLUMNS, SHORT, learned, scores
+from probing.compared.report import CONTROL as CONTROL_ROLE
+from probing.compared.report import LOSSES, SEED, TUNED, by_layer, correlations, measures
+from probing.compared.report_evidence import FactRuns, evidence
 from probing.kernel.registry import REPOSITORY, read_registry
+from probing.kernel.relatives import Relatives, beside, kin, tuned_models
 from probing.kernel.stats.intervals import rank_correlation, wilson_mean
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.success_report import COLUMNS, SHORT, learned, scores
 from probing.sentences.examples import FIRST, MEAN, OURS
 from probing.sentences.numbers import Cell
 from tests.changes_planted import block_sums, planted_value

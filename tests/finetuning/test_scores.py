@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from probing.finetuning import scores
-from probing.finetuning.objectives import CALLED, TASKS, task_called
-from probing.finetuning.recipe import FinetuneRecipe
-from probing.finetuning.success import (
+from probing.kernel.objectives import CALLED, TASKS, task_called
+from probing.kernel.recipe import FinetuneRecipe
+from probing.kernel.registry import REPOSITORY
+from probing.kernel.stats.intervals import fisher, wilson, wilson_mean
+from probing.kernel.success import (
     BEFORE,
     BM25,
     MAJORITY,
@@ -27,8 +29,6 @@ from probing.finetuning.success import (
     task_scores,
     verdict_of,
 )
-from probing.kernel.registry import REPOSITORY
-from probing.kernel.stats.intervals import fisher, wilson, wilson_mean
 
 
 def test_entities_are_read_from_tags_and_an_orphan_begins_one():

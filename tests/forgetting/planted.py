@@ -12,7 +12,7 @@ from torch import nn
 from transformers import BertConfig, BertForMaskedLM
 
 from probing.facts.askable import answer_ids
-from probing.facts.fact import Fact, fill
+from probing.kernel.fact import Fact, fill
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import Encoder, load_encoder
 from tests.tiny_models import wordpiece

@@ -9,10 +9,10 @@ import torch
 
 import probing.forgetting.plant as module
 from probing.facts.askable import answer_ids
-from probing.facts.fact import FactSet
 from probing.finetuning.finetune import finetune
 from probing.finetuning.requests import FinetuneRequest, TrainingLength
 from probing.forgetting.ranks import Prompts, ranks
+from probing.kernel.fact import FactSet
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.names import find_entry

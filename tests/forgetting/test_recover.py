@@ -19,12 +19,12 @@ from transformers import AutoModelForMaskedLM
 
 import probing.forgetting.recover as module
 from probing.facts.askable import answer_ids
-from probing.facts.fact import Fact
 from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
 from probing.forgetting.ways_back import RelearnRecipe, relearned
 from probing.kernel.errors import HubError, StoreError
+from probing.kernel.fact import Fact
 from probing.kernel.models.load import load_encoder
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store

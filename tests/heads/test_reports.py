@@ -5,13 +5,13 @@ ranks.
 import pandas as pd
 import pytest
 
+from probing.compared.report_heads import costs, losses, points_lost, read_out
 from probing.facts.report_pairs import paired_with_yardsticks
-from probing.facts.runs import one_run_each, pairs
-from probing.facts.store import fact_runs
-from probing.heads.report import costs, losses, points_lost, read_out
+from probing.facts.runs import pairs
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.stats.paired_tests import newcombe
 from probing.kernel.store.opening import open_database
+from probing.kernel.store.stored import fact_runs, one_run_each
 from tests.planted_heads import (
     BASE,
     CONTROL,

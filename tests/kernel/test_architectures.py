@@ -13,8 +13,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_N
 
 from probing.facts.askable import answer_ids
 from probing.facts.candidates import cut_in
-from probing.facts.fact import SEVERAL_TOKENS, TOO_LONG, Fact
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead
+from probing.kernel.fact import SEVERAL_TOKENS, TOO_LONG, Fact
 from probing.kernel.models.check import longest_input, with_offsets
 from probing.kernel.models.checkpoint import REFUSED, why_unusable
 from probing.kernel.models.load import load_encoder

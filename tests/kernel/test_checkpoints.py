@@ -16,12 +16,12 @@ from transformers import AutoConfig, AutoModelForMaskedLM, BertTokenizer, Electr
 
 from probing.facts.candidates import cut_in
 from probing.finetuning.examples import mask_tokens
-from probing.kernel.app.live_models import Choice, bases
 from probing.kernel.errors import HeadError, ModelError, NoOwnHead, PromptError
 from probing.kernel.models.check import configuration_digest, tokens_of
 from probing.kernel.models.checkpoint import Shape, unlike, warn_of_drift
 from probing.kernel.models.load import BaseSource, encoder_of, load_encoder
 from probing.live.ask import LiveModel
+from probing.live.page_live_models import Choice, bases
 from probing.own_model.check import check_model_folder
 from tests import tiny_models
 from tests.kernel.test_architectures import cut_at, probabilities

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from probing.facts.store import fact_runs
 from probing.kernel.errors import StoreError
 from probing.kernel.files import file_sha256
 from probing.kernel.store import parquet, seals, strange
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import find_files, fingerprint_of, read_table, write_table
+from probing.kernel.store.stored import fact_runs
 from probing.kernel.store.strange import Contents, contents
 from tests.planted_store import PlantedRun, plant_runs, prediction_rows
 

@@ -122,7 +122,7 @@ def test_what_is_not_there_is_asked_for_once(tmp_path, waits):
 def test_after_the_last_try_the_error_names_the_address_the_tries_and_the_last_reason(tmp_path, waits):
     with (
         serving(500, 500, 500, 502) as (server, url),
-        pytest.raises(RegistryError, match=rf"{url} \(4 tries, the last: 502 .*--from FOLDER"),
+        pytest.raises(RegistryError, match=rf"{url} \(4 tries, the last: HTTP 502 .*--from FOLDER"),
     ):
         download(url, tmp_path / "file")
     assert len(server.asked) == 4 and waits == [1.0, 2.0, 4.0]

@@ -61,7 +61,7 @@ def test_a_folder_that_several_use_is_removed_by_the_last_one_that_is_done_with_
 
 
 def test_where_there_are_no_locks_a_folder_is_removed_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(ReadWriteLock, "acquire_read", lambda self: _raise(sqlite3.OperationalError("disk I/O error")))
+    monkeypatch.setattr(ReadWriteLock, "read_lock", lambda self: _raise(sqlite3.OperationalError("disk I/O error")))
     kept = atomic_text(tmp_path / "states" / "window", "1")
     with shared_lock(kept.parent) as remove:
         remove()

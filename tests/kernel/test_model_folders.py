@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from probing.finetuning.objectives import TASKS
-from probing.finetuning.success import training_of
-from probing.kernel.app.live_models import Choice, base_of
 from probing.kernel.errors import ModelError
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import load_encoder
@@ -26,7 +23,10 @@ from probing.kernel.models.names import (
     short_names,
     variant_and_seed,
 )
+from probing.kernel.objectives import TASKS
 from probing.kernel.registry import name_of_model, read_registry
+from probing.kernel.success import training_of
+from probing.live.page_live_models import Choice, base_of
 from probing.own_model.check import check_model_folder
 
 

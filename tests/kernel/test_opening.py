@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import probing
-from probing.facts.store import aggregate, fact_runs, relations
+from probing.facts.store import aggregate, relations
 from probing.facts.store_facts import count_facts, fact_predictions, runs_of_fact, search_facts
 from probing.facts.store_pairs import paired_facts
 from probing.kernel.errors import StoreError
@@ -22,6 +22,7 @@ from probing.kernel.store import parquet
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import find_files, read_table, version_of, write_table
+from probing.kernel.store.stored import fact_runs
 from tests.planted_store import SEVERAL, VARIANTS, PlantedRun, count, plant_runs, prediction_rows
 
 RUN, OTHER = PlantedRun(), PlantedRun(model="nesia-mini-qa", base="nesia-mini")
@@ -282,7 +283,8 @@ import resource, sys
 from pathlib import Path
 from probing.facts.store_facts import runs_of_fact
 from probing.kernel.store.opening import open_database
-from probing.facts.store import aggregate, fact_runs
+from probing.facts.store import aggregate
+from probing.kernel.store.stored import fact_runs
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 with open_database(Path(sys.argv[1])) as db:
     found = list(fact_runs(db)["run_id"])

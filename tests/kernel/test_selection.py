@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from probing import choices
-from probing.facts.runs import one_run_each
 from probing.kernel.app import selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, from_query, to_query, unknown_names
 from probing.kernel.figures.looks import fit, overlaid
+from probing.kernel.store.stored import one_run_each
 
 assert choices, "the import declares what is chosen on each page"
 

@@ -15,6 +15,7 @@ from probing.kernel.provenance import fingerprint_problem
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, write_table
+from probing.kernel.store.stored import fact_runs
 from tests.edges_planted import SRL, PlantedEdgeRun, own_too, plant_edge_runs
 from tests.planted_store import (
     ONE_MODEL,
@@ -36,7 +37,7 @@ ROWS = prediction_rows(RUN)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_sound_store_has_no_problem_and_opens_with_its_runs(tmp_path: Path, variant: str):
     with open_database(plant_store(tmp_path, variant)) as db:
-        assert sorted(run_queries.fact_runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
+        assert sorted(fact_runs(db)["run_id"]) == sorted(run.run_id for run in VARIANTS[variant])
         assert db.left_out.empty
     assert check_store([tmp_path / "runs"]) == []
 
@@ -193,7 +194,7 @@ def test_of_a_run_in_two_folders_the_first_ones_rows_count_however_they_are_divi
     unknown = plant_runs(tmp_path / "unknown", exposure={})
     with open_database(unknown) as alone, open_database(unknown, two) as both:
         assert run_queries.aggregate(both, [RUN.run_id]).equals(run_queries.aggregate(alone, [RUN.run_id]))
-        assert len(run_queries.fact_runs(both)) == 2
+        assert len(fact_runs(both)) == 2
 
 
 def test_a_run_in_two_folders_must_be_the_same_bytes(tmp_path: Path):

@@ -11,10 +11,9 @@ import plotly.graph_objects as go
 import pytest
 import streamlit as st
 from markdown_it import MarkdownIt
-from PIL import Image
 
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, html_bytes
-from probing.kernel.app.save import plot, resolution
+from probing.kernel.app.save import plot
 from probing.kernel.app.tables import telling, written
 from probing.kernel.app.texts import Markdown, code, escape, filled, joined, with_minus
 
@@ -272,9 +271,3 @@ def test_a_call_leaves_out_what_is_not_given_and_says_which_filters_it_lacks():
     drawn = plot("edges", "summary", {"model": ["a", "b"], "task": (), "unseen": False}, published=False)
     assert drawn.endswith(".report('edges', 'summary', model=['a', 'b']).figure(published=False)")
     assert plot("facts", "precision", {}, filtered=True) == ""
-
-
-def test_a_png_says_how_many_dots_an_inch_has():
-    with Image.new("1", (1, 1)) as image, io.BytesIO() as file:
-        image.save(file, "png", dpi=(300, 300))
-        assert resolution(300) in file.getvalue()

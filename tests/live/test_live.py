@@ -5,8 +5,8 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from probing.facts.askable import answer_ids
-from probing.facts.fact import SEVERAL_TOKENS, Fact
 from probing.kernel.errors import PromptError
+from probing.kernel.fact import SEVERAL_TOKENS, Fact
 from probing.kernel.models.head import DecodingHead
 from probing.kernel.models.load import load_encoder
 from probing.kernel.questions import SeveralMasks, TooLong, UnknownWord

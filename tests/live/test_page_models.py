@@ -15,14 +15,14 @@ from streamlit.runtime.scriptrunner import StopException
 
 from probing.changes.minimal_pairs import two_words
 from probing.heads.files import HeadIdentity, save_head
-from probing.kernel.app import live_models
-from probing.kernel.app.live_models import Choice, base_of, choices, described
 from probing.kernel.app.memory import ModelCache
 from probing.kernel.models.catalogue import heads_of
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.questions import Question
 from probing.kernel.registry import read_registry
+from probing.live import page_live_models as live_models
 from probing.live import page_models
+from probing.live.page_live_models import Choice, base_of, choices, described
 from probing.live.page_spans import changed_spans, hull, replaced
 from tests.tiny_models import save
 

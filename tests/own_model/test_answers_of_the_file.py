@@ -9,8 +9,8 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from probing.facts.fact import NO_OTHER, NOT_ONE_MASK
 from probing.kernel.errors import StoreError
+from probing.kernel.fact import NO_OTHER, NOT_ONE_MASK
 from probing.kernel.files import result_folders
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table

@@ -186,7 +186,7 @@ def test_a_base_given_as_a_folder_is_found_again_by_its_path(run, probed, own, c
     assert (row["model"], row["base"]) == (name, "my-base")
     assert (cache / "runs" / f"weight_drift-{name}.parquet").is_file()
     assert "logit lens" in run("ask", PROMPT, "--model", name).stderr
-    from probing.kernel.app import live_models
+    from probing.live import page_live_models as live_models
 
     offered = live_models.choices()
     assert offered[live_models.base_of(offered[name])].location == str(base)

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from probing.kernel.app import live_models
-from probing.kernel.app.live_models import Choice, every_token
 from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.questions import Question
+from probing.live import page_live_models as live_models
+from probing.live.page_live_models import Choice, every_token
 from probing.own_model import run as background
 from probing.own_model.run import Wish
 from tests.pages.conftest import grids, line_with, link, numbers, words
@@ -199,8 +199,8 @@ def test_the_models_of_own_runs_are_offered(ask, headless, monkeypatch):
         called="mine",
         name="legal",
     )
-    monkeypatch.setattr(live_models, "own_runs", lambda: [SimpleNamespace(state=SimpleNamespace(wish=wish))])
     assert background.own_runs() == []
+    monkeypatch.setattr(background, "own_runs", lambda: [SimpleNamespace(state=SimpleNamespace(wish=wish))])
     app = ask(live_model="legal", live_models="-", watch="france")
     assert not app.exception and best(grids(app)[0]) == best(grids(ask(live_models="-", watch="france"))[0])
 

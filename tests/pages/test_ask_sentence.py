@@ -258,7 +258,7 @@ def test_attention_of_many_sentences_is_kept_within_a_number_of_bytes(ask, monke
 
 
 def test_models_are_loaded_once_and_copies_share_their_weights(ask, cache, tmp_path):
-    from probing.kernel.app import live_models
+    from probing.live import page_live_models as live_models
 
     _eager().clear()
     live_models.model_cache().kept.clear()

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from probing.changes import page_beyond as sentence_words
+from probing.compared import page_beyond as sentence_words
 from probing.facts.runs import choose
 from probing.facts.store_facts import count_facts
 from probing.forgetting.report_outcome import facts, stored_runs

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from probing.facts.fact import SEVERAL_TOKENS, Fact
 from probing.facts.forgotten import FATES, PARTS, outcome_words
+from probing.kernel.fact import SEVERAL_TOKENS, Fact
 from tests import planted_store as planted
 from tests.pages.conftest import charts, grids, opening, visited, words
 from tests.pages.every_tab import whole
@@ -279,9 +279,9 @@ def test_a_page_shows_the_majority_answer_of_fifty_facts_and_not_of_fewer(snapsh
 
 @pytest.mark.usefixtures("unfolded", "popped")
 def test_own_facts_are_asked_of_the_tiny_model(tmp_path):
-    from probing.facts.page_upload import SAMPLE, ask_all
     from probing.facts.sources import own_facts
-    from probing.kernel.app.live_models import Choice
+    from probing.live.page_live_models import Choice
+    from probing.own_model.page_upload import SAMPLE, ask_all
 
     facts = own_facts(SAMPLE.replace("Berlin", "berlin"), "sample.csv").facts
     assert len(facts) == 3

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from probing.facts.fact import Fact
 from probing.facts.report_candidates import CANDIDATES, NUMBERS
 from probing.facts.report_forgotten import relation_forgetting, with_yardsticks
 from probing.facts.report_layers import precision_by_relation
 from probing.facts.totals import steepest
+from probing.kernel.fact import Fact
 from probing.kernel.stats import intervals
 from probing.kernel.store.opening import open_database
 from tests.candidates_planted import PlantedRanking, rows_of

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from probing.facts.fact import Fact
+from probing.kernel.fact import Fact
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.provenance import canonical_json
 from probing.kernel.store.opening import open_database

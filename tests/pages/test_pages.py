@@ -9,13 +9,13 @@ from urllib.parse import parse_qs
 import pytest
 
 from probing.choices import METHODS_TABS
-from probing.facts.fact import Fact
-from probing.facts.runs import one_run_each
-from probing.facts.store import fact_runs
+from probing.facts.page_clearest import clear_ones, lost_by_fine_tuning
+from probing.kernel.fact import Fact
 from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
-from probing.papers.home import best_recipe, clear_ones, lost_by_fine_tuning
+from probing.kernel.store.stored import fact_runs, one_run_each
+from probing.papers.home import best_recipe
 from probing.terms import METRICS, anchor, glossary
 from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
 from tests.planted_store import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank

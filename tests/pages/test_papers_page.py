@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from probing.facts.fact import Fact
+from probing.kernel.fact import Fact
 from probing.kernel.store.parquet import write_table
 from probing.papers.papers import PAPERS
 from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities

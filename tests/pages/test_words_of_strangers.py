@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from markdown_it import MarkdownIt
 
-from probing.facts.fact import Fact
+from probing.kernel.fact import Fact
 from probing.kernel.store.parquet import write_table
 from tests import planted_store as planted
 from tests.edges_planted import plant_edge_runs

@@ -13,9 +13,12 @@ import pytest
 from scipy.stats import binomtest
 
 import probing
+import probing.choices  # the tabs of every page
 from probing.facts.published import PublishedKnowledge
 from probing.kernel.app import selection
 from probing.kernel.app.selection import PAGES
+from probing.kernel.citations import PAPERS as CITED
+from probing.kernel.citations import RELEASED, SOFTWARE, Reference
 from probing.kernel.published import Check, Claim
 from probing.kernel.report import Filter, Report, Reports
 from probing.kernel.store.database import Database
@@ -23,8 +26,6 @@ from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import write_table
 from probing.papers import claims as judging
 from probing.papers import edge_probing as tables
-from probing.papers.citations import PAPERS as CITED
-from probing.papers.citations import RELEASED, SOFTWARE, Reference
 from probing.papers.claims import (
     FAILS,
     HOLDS,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from probing.facts.store import stored_models
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
+from probing.kernel.store.stored import stored_models
 from probing.sentences.examples import MEAN, OWN
 from tests.changes_planted import change_run_id, plant_changes
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2

@@ -14,21 +14,20 @@ import yaml
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
-from probing.facts.fact import Fact
 from probing.heads.files import IDENTITY, read_identity
 from probing.kernel.errors import HeadError, HubError, StoreError
+from probing.kernel.fact import Fact
 from probing.kernel.files import cache_folder, file_sha256, pulled_folders, result_folders
 from probing.kernel.models.arrays import sum_of
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import TABLES
-from probing.kernel.store.kinds import kinds_of
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.kernel.store.seals import sums
 from probing.main import app
 from probing.sharing.card import MADE_BY
 from probing.sharing.share import MANIFEST, _strange_ids, described, read_manifest
-from probing.subjects import SHARED_AS
+from probing.subjects import SHARED_AS, kinds_of
 from tests.kernel.test_every_kind import CHANGES, EDGES, FORGETTING, PLANT, SENTENCES, SERIES
 from tests.planted_relatives import BASE, COLA
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, PlantedTask, plant_sentence_runs

@@ -14,10 +14,10 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probing.facts.candidates import Scorer, cut_in
-from probing.facts.fact import MASK, PHRASES, shipped_relations
 from probing.facts.probe import against_exact
 from probing.facts.requests import INDEPENDENT, WITHIN_WORD_L2R
 from probing.facts.sources import read_facts
+from probing.kernel.fact import MASK, PHRASES, shipped_relations
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.states import masked_rows
 from probing.kernel.models.torch_settings import thread_count

@@ -17,8 +17,8 @@ from probing.edges.requests import EdgeRecipe
 from probing.edges.states import TrainingData, WordStates, batch_of, cut_words, part_arrays, word_states
 from probing.edges.targets import CUMULATIVE, TASK, Part, Record, Span, Target
 from probing.edges.training import Trained, train_probes
-from probing.facts.fact import shipped_relations
 from probing.facts.sources import read_facts
+from probing.kernel.fact import shipped_relations
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.torch_settings import thread_count
 from tests.reference.edge_training import PaddedProbe, StepByStep

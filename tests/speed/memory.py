@@ -128,10 +128,10 @@ def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
 
     from probing import __version__
     from probing.facts.askable import askable
-    from probing.facts.fact import facts_sha256, shipped_relations
     from probing.facts.probe import ProbeWork, probe_shards
     from probing.facts.requests import RunConfig
     from probing.facts.sources import read_facts
+    from probing.kernel.fact import facts_sha256, shipped_relations
     from probing.kernel.models.head import fresh_copy
 
     kept, answers = askable(read_facts("trex", shipped_relations(), None)[0], encoder)

@@ -20,14 +20,15 @@ from probing.facts import store as run_queries
 from probing.facts import store_facts as fact_queries
 from probing.facts import store_pairs as pair_queries
 from probing.facts.counts import count_facts
-from probing.facts.fact import PROBE_SETS, Fact, fill, shipped_relations
 from probing.kernel.errors import ProbingError
+from probing.kernel.fact import PROBE_SETS, Fact, fill, shipped_relations
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import HEADS as KINDS
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import as_stored, read_table, write_table
+from probing.kernel.store.stored import fact_runs
 from tests.speed.measurement import Measurement, seconds_of
 
 #: Classes of the first three kinds only, so that the number of rows stays the same.
@@ -327,14 +328,14 @@ def overviews(db: Database) -> dict[str, Query]:
     """Queries of counts: what the overview pages read, for one family of seven models with one kind of head on all
     probe sets.
     """
-    family = _family(run_queries.fact_runs(db))
+    family = _family(fact_runs(db))
     ids = list(family["run_id"])
     trex = family[family["probe_set"] == "trex"]
     base = str(trex.loc[trex["model"] == BASE, "run_id"].iloc[0])
     tuned = list(trex.loc[trex["model"] != BASE, "run_id"])
     bases = [base] * len(tuned)
     return {
-        "runs": lambda: run_queries.fact_runs(db),
+        "runs": lambda: fact_runs(db),
         "probe_sets": lambda: run_queries.probe_sets(db),
         "relations": lambda: run_queries.relations(db),
         "exposures": lambda: run_queries.exposures(db, ids),
@@ -356,11 +357,11 @@ def overviews(db: Database) -> dict[str, Query]:
 
 def drill_downs(db: Database) -> dict[str, Query]:
     """Queries of rows: what the page of facts reads, for one run and one fact in the middle of its list."""
-    family = _family(run_queries.fact_runs(db))
+    family = _family(fact_runs(db))
     trex = family[family["probe_set"] == "trex"]
     run, other = str(trex["run_id"].iloc[0]), str(trex["run_id"].iloc[1])
     fact = fact_queries.random_fact(db, run) or ""
-    asked = list(run_queries.fact_runs(db).query("probe_set == 'trex'")["run_id"])
+    asked = list(fact_runs(db).query("probe_set == 'trex'")["run_id"])
     return {
         "search_facts": lambda: fact_queries.search_facts(db, run, order="layers known", limit=50),
         "search_facts, text": lambda: fact_queries.search_facts(db, run, text="Rocky Balboa Philadelphia", limit=5),

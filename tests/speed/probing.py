@@ -10,9 +10,9 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
-from probing.facts.fact import facts_sha256
 from probing.facts.probe import ProbeWork, probe_shards
 from probing.facts.requests import RunConfig
+from probing.kernel.fact import facts_sha256
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.states import tokenize

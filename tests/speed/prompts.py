@@ -12,8 +12,8 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
 from probing.facts.askable import askable
-from probing.facts.fact import Fact, FactSet, shipped_relations
 from probing.facts.sources import read_facts
+from probing.kernel.fact import Fact, FactSet, shipped_relations
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
 from tests.speed.measurement import seconds_of

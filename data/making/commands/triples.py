@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from data.making.triples import write_phrases, write_shipped_triples
-from probing.facts.fact import PHRASES, shipped_relations
+from probing.kernel.fact import PHRASES, shipped_relations
 from probing.kernel.files import FACTS_FOLDER
 
 

@@ -21,8 +21,9 @@ from torch import nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerBase
 
-from probing.facts.corpus import STATED, WELL_KNOWN, Sentence
+from probing.facts.corpus import Sentence
 from probing.kernel.errors import ModelError
+from probing.kernel.fact import STATED, WELL_KNOWN
 from probing.kernel.files import atomic_file
 from probing.kernel.models.arrays import IGNORED, mask_pieces, plan_batches
 from probing.kernel.models.head import masked_loss

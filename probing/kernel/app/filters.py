@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from probing.facts.fact import PROBE_SETS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, counted_rows
 from probing.kernel.app.texts import Markdown, filled, joined, listing, mark_key, size_words
+from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name, set_order
 from probing.kernel.figures.yardsticks import MODES as ZEROS
 from probing.kernel.models.names import head_order

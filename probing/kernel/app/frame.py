@@ -12,26 +12,23 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import pandas as pd
 import streamlit as st
 
-from probing.facts.fact import PROBE_SETS
-from probing.facts.runs import one_run_each
-from probing.facts.sources import SOURCES
-from probing.facts.store import fact_runs, left_out_files, stored_models
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.success import Verdict
-from probing.finetuning.success_report import COLUMNS, SHORT, learned, verdicts_by_model
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
 from probing.kernel.errors import StoreError
+from probing.kernel.fact import PROBE_SETS, SOURCES
 from probing.kernel.figures.looks import Looks, fit, followed, head_name, looks_of, marked, overlaid, set_name
 from probing.kernel.files import SAMPLES_FOLDER, result_folders
 from probing.kernel.models.names import STORED
+from probing.kernel.objectives import CONTROL
 from probing.kernel.report import shown_baselines
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_files
 from probing.kernel.store.parquet import SourceFile, find_files, version_of
-from probing.papers import home
+from probing.kernel.store.stored import fact_runs, left_out_files, one_run_each, stored_models
+from probing.kernel.success import Verdict
+from probing.kernel.success_report import COLUMNS, SHORT, learned, verdicts_by_model
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -185,28 +182,13 @@ class View:
 
     @cached_property
     def learned(self) -> pd.DataFrame:
-        """The task scores behind the verdicts; see ``finetuning.success_report.learned``."""
+        """The task scores behind the verdicts; see ``kernel.success_report.learned``."""
         return pd.DataFrame(columns=[*COLUMNS, *SHORT]) if self.database is None else self.read(learned)
 
     @cached_property
     def verdicts(self) -> Mapping[str, Verdict]:
         """Fine-tuned model -> whether it learned its task; models never probed are of the registry."""
         return verdicts_by_model(self.learned)
-
-    @cached_property
-    def clearest(self) -> home.Lost | None:
-        """The fine-tuned model with the clearest finding, shown first; None if no single facts of one are stored."""
-        return next(iter(self.clear_ones), None)
-
-    @cached_property
-    def clear_ones(self) -> list[home.Lost]:
-        """The fine-tuned models of which single facts are stored, the one with the clearest finding first."""
-        if self.database is None or self.runs.empty:
-            return []
-        lost = self.read(home.lost_by_fine_tuning, self.runs, self.chosen.heads[0], self.chosen.probe_sets[0])
-        return home.clear_ones(
-            lost, frozenset(model for model, verdict in self.verdicts.items() if verdict == "learned")
-        )
 
     def telling_first(self, models: Sequence[str], whole: Collection[str] | None = None) -> list[str]:
         """Models by what a page on one of them can show, else in their order.

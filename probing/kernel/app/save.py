@@ -1,8 +1,7 @@
 """The part "Save" below every figure: an image or a file at a column's width, its code, caption and bibliography."""
 
+import io
 import re
-import struct
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +11,14 @@ from urllib.parse import urlencode, urlsplit
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from PIL import Image
 
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, file_name, for_paper
 from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.citations import PAPERS, SOFTWARE
 from probing.kernel.figures import paper as pdf
 from probing.kernel.figures.paper import PER_INCH, POINTS, WIDTHS, Columns, sized
 from probing.kernel.figures.paper_words import caption as caption_of
-from probing.papers.citations import PAPERS, SOFTWARE
 
 
 def plot(kind: str, name: str, filters: Mapping[str, object], filtered: bool = False, **looks: Any) -> str:
@@ -66,9 +66,10 @@ _COMPONENT = st.components.v2.component(
 
 def resolution(dpi: int) -> bytes:
     """The PNG chunk pHYs, the dots of an inch, so that a document shows the image at its size."""
-    dots = round(dpi / 0.0254)
-    content = b"pHYs" + struct.pack(">IIB", dots, dots, 1)
-    return struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+    with Image.new("1", (1, 1)) as image, io.BytesIO() as file:
+        image.save(file, "png", dpi=(dpi, dpi))
+        # It follows 8 bytes of signature and 25 of the header, and has 21.
+        return file.getvalue()[33:54]
 
 
 def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:

@@ -10,16 +10,16 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from probing.facts import corpus
+from probing.kernel import fact
 from probing.kernel.app.texts import Markdown, escape, filled
 from probing.kernel.figures.looks import RunNames
+from probing.kernel.metric import RANKS as RANKS
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.stats.intervals import AVERAGES as AVERAGES
-from probing.terms import RANKS as RANKS
 
 T = TypeVar("T")
 
-EXPOSURES = (*corpus.EXPOSURES, "unknown")
+EXPOSURES = (*fact.EXPOSURES, "unknown")
 IN_SUBJECT = ("any", "no", "yes")
 MAX_TEXT = 4000
 #: The shared filters that keep every fact.

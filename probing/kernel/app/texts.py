@@ -8,12 +8,13 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Protocol
 
-from probing.finetuning.success import Verdict
 from probing.kernel.figures.looks import MARKS
 from probing.kernel.files import cache_folder, snapshot_folder
+from probing.kernel.joined import joined as declared
+from probing.kernel.metric import Term
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.stats.intervals import widest
-from probing.terms import Term, terms_in
+from probing.kernel.success import Verdict
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&=^\"'])")
 _MINUS = "−"
@@ -104,7 +105,7 @@ _BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
 
 def help_on(text: str) -> Markdown:
     """The terms of a text with their meanings, one per line; ``""`` if it has none."""
-    return joined("\n", map(line, terms_in(_MARKUP.sub("", _BADGE.sub("", text)))))
+    return joined("\n", map(line, declared("terms").terms_in(_MARKUP.sub("", _BADGE.sub("", text)))))
 
 
 def line(term: Term) -> Markdown:

@@ -7,9 +7,8 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from probing.facts.fact import PROBE_SETS
-from probing.finetuning.success import Verdict
 from probing.kernel.errors import RegistryError
+from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.theme import model_colours
 from probing.kernel.models.names import (
     FULL,
@@ -23,6 +22,7 @@ from probing.kernel.models.names import (
     short_names,
 )
 from probing.kernel.registry import Registry, read_registry
+from probing.kernel.success import Verdict
 
 #: Verdict -> what a name ends with in figures and menus.
 MARKS: Mapping[Verdict, str] = {

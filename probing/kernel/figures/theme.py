@@ -13,9 +13,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from probing.finetuning.objectives import task_of
 from probing.kernel.errors import FigureError, OptionError
 from probing.kernel.models.names import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS, KnownModel
+from probing.kernel.objectives import task_of
 
 #: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")

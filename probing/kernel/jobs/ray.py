@@ -10,15 +10,16 @@ import socket
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
 from probing.kernel.errors import JobError, ProbingError
 from probing.kernel.files import absolute_environment
 from probing.kernel.jobs.shards import Line, Work, noted
+from probing.kernel.version import __version__
 
 log = logging.getLogger(__name__)
 #: The object store holds the work, with its facts or its text; by default Ray would take a third of the memory.
@@ -162,27 +163,24 @@ def _answers(address: str) -> None:
             raise ConnectionError(f"nothing listens there: {error.strerror or error}") from error
 
 
+#: Undoes what the start of a cluster changed.
+_CLUSTER = ExitStack()
+atexit.register(_CLUSTER.close)
+
+
 def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
     """A cluster that ends with this process and leaves nothing in the home folder."""
     # A short path: Unix sockets below it may have about 100 characters.
     place = tempfile.mkdtemp(prefix="rp-", dir="/tmp" if os.access("/tmp", os.W_OK) else None)
+    _CLUSTER.callback(shutil.rmtree, place, ignore_errors=True)
     ours = {"RAY_AUTH_TOKEN": _TOKEN, "RAY_USAGE_STATS_ENABLED": "0"}
-    before = {name: os.environ.get(name) for name in (*ours, "RAY_AUTH_MODE")}
+    for name in (*ours, "RAY_AUTH_MODE"):
+        _CLUSTER.callback(os.environ.update, {name: os.environ[name]} if name in os.environ else {})
+        _CLUSTER.callback(os.environ.pop, name, None)
     os.environ.update(ours)
     # Ray would warn that a token is required, which is intended.
     logging.getLogger("ray._private.authentication.authentication_token_setup").setLevel(logging.ERROR)
-
-    def stop() -> None:
-        ray.shutdown()
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        shutil.rmtree(place, ignore_errors=True)
-        atexit.unregister(stop)
-        _STARTED.clear()
-
+    _CLUSTER.callback(ray.shutdown)
     try:
         ray.init(
             address="local",
@@ -193,18 +191,12 @@ def _start(ray: Any, processors: int, quiet: dict[str, Any]) -> None:
             **quiet,
         )
     except (RuntimeError, OSError, ValueError, ray.exceptions.RayError) as error:
-        stop()
+        stop_ray()
         raise JobError(
-            f"Ray cannot be started here ({_last_line(error)}); see {Path(place)}, or use --executor local"
+            f"Ray cannot be started here ({_last_line(error)}); see {place}, or use --executor local"
         ) from error
-    _STARTED.append(stop)
-    atexit.register(stop)
-
-
-_STARTED: list[Callable[[], None]] = []
 
 
 def stop_ray() -> None:
     """Ends a cluster that was started here, if there is one."""
-    for stop in list(_STARTED):
-        stop()
+    _CLUSTER.close()

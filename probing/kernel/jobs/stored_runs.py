@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from probing import __version__
 from probing.kernel.errors import NewerVersionError, OptionError, ProbingError, Say
 from probing.kernel.files import cache_folder, link_or_copy, pulled_folders, result_folders, runs_folder
 from probing.kernel.jobs.shards import MANIFEST, Work, claimed, run_job
@@ -22,6 +21,7 @@ from probing.kernel.requests import LongWork, StoredRuns, Who, executor
 from probing.kernel.store.kinds import KINDS, RUNS_OF_FILES
 from probing.kernel.store.opening import write_counts
 from probing.kernel.store.parquet import files_of, read_table, write_table
+from probing.kernel.version import __version__
 
 _log = logging.getLogger(__name__)
 

@@ -84,16 +84,20 @@ _PASSING = {408, 429, 500, 502, 503, 504}
 
 
 def patiently(call: Callable[[], T]) -> T:
-    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised."""
+    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised.
+
+    The library itself repeats transfers and lists of files only, not the first question for a repository.
+    """
     for number in range(1, TRIES):
         try:
             return call()
         except HUB_ERRORS as error:
-            status = _status(error)
-            wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(error))
-            if status not in _PASSING or wait > LONGEST_WAIT:
+            answer = next((cause.response for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
+            wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(answer) if answer else 0.0)
+            if answer is None or answer.status_code not in _PASSING or wait > LONGEST_WAIT:
                 raise
-            log.warning("the hub answers with HTTP %d; try %d of %d follows in %.0f s", status, number + 1, TRIES, wait)
+            words = "the hub answers with HTTP %d; try %d of %d follows in %.0f s"
+            log.warning(words, answer.status_code, number + 1, TRIES, wait)
             time.sleep(wait)
     return call()
 
@@ -147,7 +151,7 @@ def _of_status(error: HfHubHTTPError, name: str) -> str | None:
             " auth login`"
         )
     if status == 429:
-        wait = _requested_wait(error)
+        wait = _requested_wait(error.response)
         return (
             f"the hub limits the number of requests; repeat the command {f'in {wait:.0f} s' if wait else 'later'}, or"
             " log in for more"
@@ -164,20 +168,13 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _status(error: BaseException) -> int | None:
-    return next((cause.response.status_code for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
-
-
-def _requested_wait(error: BaseException) -> float:
+def _requested_wait(answer: Any) -> float:
     """Seconds that the hub wants us to wait before the next request; 0 if it does not say."""
-    for cause in _chain(error):
-        if isinstance(cause, HfHubHTTPError):
-            limit = parse_ratelimit_headers(cause.response.headers)
-            if limit is not None and limit.remaining == 0:
-                return float(limit.reset_in_seconds)
-            after = cause.response.headers.get("Retry-After", "")
-            return float(after) if after.isdigit() else 0.0
-    return 0.0
+    limit = parse_ratelimit_headers(answer.headers)
+    if limit is not None and limit.remaining == 0:
+        return float(limit.reset_in_seconds)
+    after = answer.headers.get("Retry-After", "")
+    return float(after) if after.isdigit() else 0.0
 
 
 def _first_line(error: BaseException) -> str:
@@ -186,7 +183,7 @@ def _first_line(error: BaseException) -> str:
 
 #: Configuration, tokenizer and lists of shards: all that is read but the weights. Files in subfolders belong to other
 #: software.
-_SMALL = (
+_SMALL = [
     "config.json",
     "tokenizer*.json",
     "special_tokens_map.json",
@@ -195,8 +192,7 @@ _SMALL = (
     "merges.txt",
     "*.model",
     "*.index.json",
-)
-_NESTED = ("*/*",)
+]
 
 
 class _NoBar(tqdm):
@@ -221,15 +217,8 @@ class Snapshot:
         A file with another checksum is downloaded once more. ModelError: it cannot be downloaded or is damaged, or the
         model has no weights that can be read.
         """
-        small = partial(
-            snapshot_download,
-            self.hub_id,
-            revision=self.commit,
-            allow_patterns=list(_SMALL),
-            ignore_patterns=list(_NESTED),
-        )
         if not self.local_only:
-            self._request(partial(small, tqdm_class=_NoBar))
+            self._request(snapshot_download, allow_patterns=_SMALL, ignore_patterns="*/*", tqdm_class=_NoBar)
         names, sums = self._listed()
         chosen = chosen_weights(names, self._shards)
         if not chosen:
@@ -284,10 +273,7 @@ class Snapshot:
 
     def _file(self, name: str, **more: Any) -> Path:
         """A file of the commit, downloaded if it is missing."""
-        call = partial(
-            hf_hub_download, self.hub_id, name, revision=self.commit, local_files_only=self.local_only, **more
-        )
-        return Path(self._request(call))
+        return Path(self._request(hf_hub_download, name, local_files_only=self.local_only, **more))
 
     def _sum_of_blob(self, name: str) -> str:
         """The sha256 that the hub's cache calls a large file by; empty if the cache holds no links."""
@@ -310,9 +296,8 @@ class Snapshot:
             damaged.unlink(missing_ok=True)
         raise ModelError(f"{what} and was deleted; download it again with: python -m probing fetch {self.hub_id}")
 
-    def _request(self, call: Callable[[], T]) -> T:
-        """The result of a download, whose errors are ``ModelError``s."""
-        return _request(call, self.hub_id, self.commit)
+    def _request(self, call: Callable[..., T], *names: str, **options: Any) -> T:
+        return _request(call, self.hub_id, *names, revision=self.commit, **options)
 
 
 def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = False) -> Snapshot:
@@ -320,19 +305,11 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
 
     If the hub cannot be reached, the commit that the hub's cache on this machine has for the revision is taken.
     """
-    api = HfApi(library_name="bertnesia-explorer")
-    resolved = _request(
-        partial(api.resolve_revision, hub_id, revision=revision, local_files_only=local_only), hub_id, revision
-    )
-    commit = resolved.resolved
+    options: dict[str, Any] = {"local_files_only": local_only}
+    resolve = HfApi(library_name="bertnesia-explorer").resolve_revision
+    commit = _request(resolve, hub_id, revision=revision, **options).resolved
     try:
-        config = _request(
-            partial(
-                hf_hub_download, hub_id, "config.json", revision=commit, local_files_only=local_only, tqdm_class=_NoBar
-            ),
-            hub_id,
-            commit,
-        )
+        config = _request(hf_hub_download, hub_id, "config.json", revision=commit, tqdm_class=_NoBar, **options)
     except ModelError as error:
         if not isinstance(error.__cause__, RemoteEntryNotFoundError):
             raise
@@ -350,28 +327,13 @@ def is_on_this_machine(hub_id: str, revision: str | None = None) -> bool:
         return False
 
 
-def _request(call: Callable[[], T], hub_id: str, revision: str | None) -> T:
+def _request(call: Callable[..., T], hub_id: str, *names: str, revision: str | None, **options: Any) -> T:
+    """The result of a question or a download, whose errors are ``ModelError``s."""
     try:
-        return patiently(call)
+        return patiently(partial(call, hub_id, *names, revision=revision, **options))
     except HUB_ERRORS as error:
         reason = in_words(error, hub_id, revision=revision)
         raise ModelError(reason if hub_id in reason else f"{hub_id} cannot be downloaded: {reason}") from error
-
-
-@dataclass(frozen=True)
-class LookedUp:
-    """A model of the hub, with the folder of its configuration."""
-
-    folder: Path
-    here: bool  #: whether its weights are on this machine
-    weight_bytes: int  #: that a download takes; 0 if it is not known, or they are here
-
-
-def look_up(hub_id: str, revision: str | None, local_only: bool) -> LookedUp:
-    """Looks a model up; only its configuration is downloaded. ModelError: no such model, or no hub."""
-    snapshot = open_snapshot(hub_id, revision or None, local_only)
-    here = snapshot.is_complete()
-    return LookedUp(snapshot.folder, here, 0 if here else snapshot.weight_bytes())
 
 
 #: Whether this thread loads local models only.

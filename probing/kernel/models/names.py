@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from probing.finetuning.objectives import CALLED
-from probing.finetuning.recipe import FinetuneRecipe, variant_of
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cache_folder
 from probing.kernel.metric import Metric
+from probing.kernel.objectives import CALLED
 from probing.kernel.options import spelled
 from probing.kernel.provenance import COMMIT
+from probing.kernel.recipe import FinetuneRecipe, variant_of
 from probing.kernel.registry import ModelEntry, Registry, name_in_files, name_of_model, read_registry
 
 HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = (
@@ -282,7 +282,7 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
-    """A fine-tuned model's variant (``finetuning.recipe.variant_of``) and seed; ``""`` and None without a recipe."""
+    """A fine-tuned model's variant (``kernel.recipe.variant_of``) and seed; ``""`` and None without a recipe."""
     recipe = finetuning_note(folder).get("recipe")
     if not recipe:
         return "", None

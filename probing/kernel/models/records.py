@@ -18,8 +18,8 @@ from probing.kernel.store.columns import KEYS
 from probing.kernel.store.parquet import files_of, read_table, write_differing, write_table
 
 if TYPE_CHECKING:
-    from probing.facts.requests import FactsConfig
     from probing.kernel.models.load import Encoder
+    from probing.kernel.requests import FactsConfig
 
 _log = logging.getLogger(__name__)
 

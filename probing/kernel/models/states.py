@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 
-from probing.facts.fact import MASK
 from probing.kernel.errors import ModelError, OptionError
+from probing.kernel.fact import MASK
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.load import Encoder
 from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from probing.subjects import Declared, kinds
+from probing.kernel.joined import Declared, joined
 
 #: Maximum of a count, far above every data set's; sums over a file's rows then fit into 64 bits.
 MOST = 1_000_000_000
@@ -214,7 +214,9 @@ MADE = (
 
 
 #: Table name -> its declaration.
-TABLES = Declared[Table](lambda: {table.name: table for kind in kinds().values() for table in kind.tables})
+TABLES = Declared[Table](
+    lambda: {table.name: table for kind in joined("subjects").kinds().values() for table in kind.tables}
+)
 #: Table name -> its columns in order.
 SCHEMAS = Declared[pa.Schema](lambda: {name: table.schema for name, table in TABLES.items()})
 #: Table name -> the columns that identify a row.

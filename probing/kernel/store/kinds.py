@@ -13,11 +13,11 @@ import pandas as pd
 import pyarrow as pa
 
 from probing.kernel.errors import StoreError
+from probing.kernel.joined import Declared, joined
 from probing.kernel.provenance import Provenance, fingerprint_problem
 from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES, Table
 from probing.kernel.store.database import THREADS, Database
 from probing.kernel.text import in_short
-from probing.subjects import SHARED_AS, Declared, kinds
 
 #: The runs that are asked about, in every rule's SQL: the rows of the kind's table, with ``conf``, their configuration
 #: as JSON.
@@ -242,12 +242,7 @@ class Kind:
         return self.line.format(**{**row, **words})
 
 
-def kinds_of(what: str) -> list[Kind]:
-    """The kinds of runs that are shared together."""
-    return [kind for subject, kind in kinds().items() if SHARED_AS[subject] == what]
-
-
 #: Name -> kind of run.
-KINDS = Declared[Kind](lambda: {kind.name: kind for kind in kinds().values()})
+KINDS = Declared[Kind](lambda: {kind.name: kind for kind in joined("subjects").kinds().values()})
 #: The tables of files with one row per run -> the kind of their runs.
 RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

@@ -9,17 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import FactsSelection
-from probing.facts.fact import Fact, FactSet
 from probing.facts.sources import COLUMNS, own_facts
-from probing.kernel.app import blocks, live_models, selection
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.errors import ProbingError
+from probing.kernel.fact import Fact, FactSet
 from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
 from probing.kernel.user_tables import SUFFIXES
+from probing.live import page_live_models as live_models
 
 
 def of_model(facts: Sequence[Fact], model: str, base: str = "") -> Sequence[Fact]:

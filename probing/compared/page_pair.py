@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from probing.choices import CompareSelection
+from probing.facts.page_clearest import clearest
 from probing.facts.runs import Check, badge, differences, stored_comparability
-from probing.finetuning.relatives import tuned_models
 from probing.forgetting.report_outcome import stored_runs
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -16,6 +16,7 @@ from probing.kernel.app.frame import View, counts_only
 from probing.kernel.app.texts import Markdown, filled, joined, mark_key
 from probing.kernel.figures.looks import head_name, set_name, set_order
 from probing.kernel.models.names import LOGIT_LENS, head_order
+from probing.kernel.relatives import tuned_models
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
 NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
@@ -80,8 +81,8 @@ def choose(view: View) -> Pair | None:
         [name for name in (own.tuned, own.versus_model) if name and name not in (*models, *bases.values())]
     )
     followed = chosen.model if chosen.model in tuned else ""
-    clearest = view.clearest.model if view.clearest else ""
-    first = next(name for name in (followed, clearest, *view.telling_first(tuned), models[1]) if name in models)
+    telling = clearest(view)
+    first = next(name for name in (followed, telling, *view.telling_first(tuned), models[1]) if name in models)
     model = own.tuned if own.tuned in models else first
     its_base = bases.get(model, "")
     others = list(dict.fromkeys([*([its_base] if its_base else []), *(name for name in models if name != model)]))

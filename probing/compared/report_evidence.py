@@ -13,14 +13,14 @@ from probing.edges.report_curves import EdgeCurve, curves, number
 from probing.edges.store import edge_runs
 from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.report_pairs import paired_by_layer
-from probing.facts.runs import one_run_each, pairs
-from probing.facts.store import fact_runs
+from probing.facts.runs import pairs
 from probing.facts.store_pairs import weight_drift
-from probing.finetuning.relatives import beside, control_beside, kin, relatives_of, tuned_models
 from probing.kernel.provenance import TRAINED
+from probing.kernel.relatives import beside, control_beside, kin, relatives_of, tuned_models
 from probing.kernel.report import Read
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import fact_runs, one_run_each
 from probing.sentences.examples import OURS, PROTOCOLS
 from probing.sentences.report_changes import changes, where_gone
 from probing.sentences.store import sentence_runs, sentence_tasks

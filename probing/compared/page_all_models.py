@@ -7,17 +7,17 @@ import streamlit as st
 
 from probing.changes.figures import drift_points
 from probing.choices import CompareSelection
+from probing.compared.report import LOSSES, all_models, by_layer, correlations, drift_and_losses, measures
+from probing.compared.report_evidence import FactRuns
 from probing.facts.figures_pairs import retention_bars
 from probing.facts.runs import pairs
-from probing.finetuning.report import LOSSES, all_models, by_layer, correlations, drift_and_losses, measures
-from probing.finetuning.report_evidence import FactRuns
-from probing.finetuning.success import in_words
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, go
 from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name, set_order
 from probing.kernel.models.names import head_order
+from probing.kernel.success import in_words
 from probing.sentences.examples import OURS
 from probing.terms import METRICS
 

@@ -40,6 +40,19 @@ PROBE_SETS = {
     "own": "your own facts",
 }
 
+#: Exposure of the facts on the list of well-known ones, which no group that the hash made contains.
+WELL_KNOWN = "well known"
+STATED = "stated"
+#: What a model's training text has of a fact.
+EXPOSURES = (STATED, "evidence", "unseen", "held out in part", "held out", WELL_KNOWN)
+
+#: Shipped sets with templates, all whose answers are one word (which ``all`` means), and all that ship.
+TEMPLATED = ("trex", "google_re")
+ONE_WORD = (*TEMPLATED, "common_sense", "questions", EVERYDAY)
+SHIPPED = (*ONE_WORD, PHRASES)
+#: What a name of facts may be: one set, or all shipped ones of one-word answers.
+SOURCES = (*SHIPPED, *FETCHED, "all")
+
 SEVERAL_TOKENS = "object is several tokens"
 UNKNOWN = "object is unknown to the vocabulary"
 NOT_ONE_MASK = "not exactly one mask"

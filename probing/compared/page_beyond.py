@@ -9,7 +9,7 @@ import streamlit as st
 from probing.changes.figures import evidence_panels
 from probing.changes.store import change_runs
 from probing.choices import CHANGES, WAYS, CompareSelection
-from probing.finetuning.report_evidence import (
+from probing.compared.report_evidence import (
     DISTANCE,
     DRIFT,
     EDGES,

@@ -7,17 +7,17 @@ import numpy as np
 import pandas as pd
 
 from probing.changes.report import perplexities, values
+from probing.compared.report_evidence import FactRuns, facts_kept
+from probing.compared.report_heads import points_lost
 from probing.facts.report_pairs import transitions
-from probing.facts.store import stored_models
 from probing.facts.store_pairs import weight_drift
-from probing.finetuning.objectives import task_of
-from probing.finetuning.relatives import tuned_models
-from probing.finetuning.report_evidence import FactRuns, facts_kept
-from probing.finetuning.success_report import learned
-from probing.heads.report import points_lost
+from probing.kernel.objectives import task_of
+from probing.kernel.relatives import tuned_models
 from probing.kernel.stats.intervals import FEWEST, rank_correlation
 from probing.kernel.stats.paired_tests import benjamini_hochberg
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import stored_models
+from probing.kernel.success_report import learned
 from probing.sentences.examples import FIRST, MEAN
 from probing.sentences.numbers import layer_group
 from probing.sentences.report_changes import changes

@@ -1,18 +1,14 @@
-"""What a model can be fine-tuned for: one entry for each objective, which commands, training and reports read."""
+"""What a model can be fine-tuned for: one entry for each objective, which commands, training and reports read.
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+``finetuning.readers`` reads their data.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from probing.facts.corpus import control_texts
-from probing.finetuning.tasks.conll import conll_dev, conll_parts, ewt_part
-from probing.finetuning.tasks.data_files import split_texts
-from probing.finetuning.tasks.glue import cola_parts, rte_parts, sst2_parts
-from probing.finetuning.tasks.msmarco import ranking_parts, ranking_texts
-from probing.finetuning.tasks.squad import squad_parts, squad_texts
 from probing.kernel.errors import FactsError, OptionError, RegistryError
 from probing.kernel.files import cache_folder
 
@@ -26,8 +22,6 @@ FIRST, MEAN = "first", "mean"
 POOLINGS = (FIRST, MEAN)
 #: Ends what results call a control whose labels are shuffled.
 SHUFFLED = " (shuffled labels)"
-#: Training and test examples.
-Parts = tuple[Sequence[Any], Sequence[Any]]
 
 
 def task_of(objective: str) -> str:
@@ -54,15 +48,11 @@ class Task:
     #: The fetched data set that it reads; empty if the user names a text file.
     data_set: str
     kind: Kind
-    #: Data folder, LAMA folder of a base made here, counter of what is left out -> training and test examples.
-    read: Callable[[Path, Path | None, Counter[str]], Parts] = field(repr=False)
     #: What it is scored by, the main one first.
     metrics: tuple[str, ...]
     settings: Mapping[str, Any]
     #: The score of BERT-base in one of ``metrics``, on data like ours; None if none is published.
     published: PublishedScore | None = None
-    #: (data folder) -> the data set's own development part; None: a tenth of the training part serves as one.
-    dev: Callable[[Path], Sequence[Any]] | None = field(default=None, repr=False)
 
     @property
     def labels_sentences(self) -> bool:
@@ -140,18 +130,15 @@ _ALL = (
         "NER-CoNLL",
         "conll2003",
         "tags",
-        lambda data, *_: conll_parts(data),
         ("entity F1", "words tagged right"),
         _settings(5e-5, 32, 256, epochs=3.0),
         PublishedScore("entity F1", 0.924, "Devlin et al. 2019, Table 7, test set"),
-        conll_dev,
     ),
     Task(
         "qa-squad-1",
         "QA-SQuAD-1",
         "squad",
         "spans",
-        lambda data, _, left_out: squad_parts(data, False, left_out),
         ANSWERS,
         _settings(3e-5, 12, 384, epochs=2.0, stride=128),
         PublishedScore("F1", 0.885, _WALLAT),
@@ -161,7 +148,6 @@ _ALL = (
         "QA-SQuAD-2",
         "squad",
         "spans",
-        lambda data, _, left_out: squad_parts(data, True, left_out),
         ANSWERS,
         _settings(3e-5, 12, 384, epochs=2.0, stride=128),
         PublishedScore("F1", 0.67, _WALLAT),
@@ -171,7 +157,6 @@ _ALL = (
         "RANK-MSMARCO",
         "msmarco",
         "ranking",
-        lambda data, *_: ranking_parts(data),
         RANKING,
         _settings(3e-6, 128, 512, steps=100_000),
     ),
@@ -180,7 +165,6 @@ _ALL = (
         "MLM-MSMARCO",
         "msmarco",
         "blocks",
-        lambda data, *_: split_texts(ranking_texts(data)),
         MASKED,
         _settings(5e-5, 8, 512, epochs=3.0),
     ),
@@ -189,7 +173,6 @@ _ALL = (
         "MLM-SQuAD",
         "squad",
         "blocks",
-        lambda data, *_: split_texts(squad_texts(data)),
         MASKED,
         _settings(5e-5, 8, 512, epochs=4.0),
     ),
@@ -198,7 +181,6 @@ _ALL = (
         "control",
         "",
         "texts",
-        lambda data, lama, _: split_texts(control_texts(data, lama)),
         MASKED,
         _settings(5e-5, 8, 512, epochs=1.0),
     ),
@@ -207,7 +189,6 @@ _ALL = (
         "CoLA",
         "glue",
         "acceptability",
-        lambda data, *_: cola_parts(data),
         (MATTHEWS, ACCURACY),
         _settings(2e-5, 32, 128, epochs=3.0, **_SENTENCES),
         PublishedScore(MATTHEWS, 0.595, _MOSBACH),
@@ -217,7 +198,6 @@ _ALL = (
         "SST-2",
         "glue",
         "classes",
-        lambda data, *_: sst2_parts(data),
         (ACCURACY,),
         _settings(2e-5, 32, 128, epochs=1.0, **_SENTENCES),
         PublishedScore(ACCURACY, 0.924, _MOSBACH),
@@ -227,7 +207,6 @@ _ALL = (
         "RTE",
         "glue",
         "classes",
-        lambda data, *_: rte_parts(data),
         (ACCURACY,),
         _settings(2e-5, 32, 256, epochs=3.0, **_SENTENCES),
         PublishedScore(ACCURACY, 0.646, _MOSBACH),
@@ -237,10 +216,8 @@ _ALL = (
         "POS-EWT",
         "ud-english-ewt",
         "words",
-        lambda data, *_: (ewt_part(data, "train"), ewt_part(data, "test")),
         ("words tagged right",),
         _settings(5e-5, 32, 256, epochs=3.0),
-        dev=lambda data: ewt_part(data, "dev"),
     ),
 )
 #: Slug -> objective, in the order of the command line's help.

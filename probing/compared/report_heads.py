@@ -9,11 +9,12 @@ import pandas as pd
 from probing.facts.report_layers import by_layer
 from probing.facts.report_pairs import ANSWER_ENDS, ENDS, joined, transitions
 from probing.facts.runs import PAIR
-from probing.facts.store import fact_runs, head_training, sums_of
+from probing.facts.store import head_training, sums_of
 from probing.facts.store_pairs import transition_counts
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import fact_runs
 
 #: Of intervals over facts, and over answers, too.
 _ENDS = (*ENDS, *ANSWER_ENDS)

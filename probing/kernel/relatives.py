@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.changes.store import change_runs
-from probing.facts.store import stored_models
-from probing.finetuning.objectives import CONTROL
+from probing.kernel.objectives import CONTROL
 from probing.kernel.registry import read_registry
 from probing.kernel.store.database import Database
-from probing.sentences.store import sentence_runs
+from probing.kernel.store.kinds import KINDS
+from probing.kernel.store.stored import stored_models
 
 NAMES = ("model", "base", "objective")
 
@@ -146,7 +145,9 @@ def _described(db: Database) -> pd.DataFrame:
         variant="", tuned_seed=pd.Series(dtype="Int64")
     )
     columns = [*NAMES, "variant", "tuned_seed"]
-    runs = [named(described)[columns] for described in (change_runs(db), sentence_runs(db), nameless)]
+    # The kinds of runs whose provenance has the seed of a fine-tuning.
+    listed = [KINDS[kind].listed(db) for kind in ("changes", "sentences")]
+    runs = [named(described)[columns] for described in (*listed, nameless)]
     models = pd.concat([described.astype({"tuned_seed": "Int64"}) for described in runs], ignore_index=True)
     models["variant"] = models["variant"].fillna("")
     order = {"_bare": models["variant"] == "", "_nameless": models["objective"] == ""}

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from probing import __version__
 from probing.kernel.registry import published_at
+from probing.kernel.version import __version__
 
 #: Day of the release that ``probing.__version__`` names.
 RELEASED = "2026-11-28"

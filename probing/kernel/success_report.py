@@ -4,12 +4,12 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from probing.facts.store import followed_only, stored_models, stored_scores
-from probing.finetuning.objectives import CONTROL
-from probing.finetuning.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 from probing.kernel.errors import RegistryError
+from probing.kernel.objectives import CONTROL
 from probing.kernel.registry import read_registry
 from probing.kernel.store.database import Database
+from probing.kernel.store.stored import followed_only, stored_models, stored_scores
+from probing.kernel.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 
 _NAMES = ("model", "base", "objective")
 _SCORE = (
@@ -36,7 +36,7 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
     baseline is the score to beat, other a weaker baseline or a comparison; decides: the verdict on the model rests on
     this row; closed: the share of the way from the baseline to what BERT-base is published to reach. A verdict is
     ``learned``, ``partly``, ``not learned``, ``cannot tell``, ``no score stored``, or ``control`` for a model that was
-    trained on with its base's own text; see ``finetuning.success``.
+    trained on with its base's own text; see ``kernel.success``.
     """
     rows = [
         {**names, **score, "verdict": verdict_of(names["objective"], model_scores)}

@@ -7,10 +7,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from probing.finetuning.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind, PublishedScore
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cache_folder
 from probing.kernel.models.names import finetuning_note
+from probing.kernel.objectives import ACCURACY, CALLED, CONTROL, MATTHEWS, Kind, PublishedScore
 from probing.kernel.registry import read_registry
 from probing.kernel.stats.intervals import fisher, wilson_mean
 

@@ -18,7 +18,6 @@ from probing.kernel.models.names import HEADS as HEADS
 from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry, finetuning_note, own_model_folders
 from probing.kernel.questions import Answer, EveryToken, Question, UnknownWord
 from probing.kernel.registry import ModelEntry, name_of_model, read_registry
-from probing.own_model.run import own_runs
 
 if TYPE_CHECKING:
     from probing.kernel.models.queue import Turn, Turns
@@ -59,6 +58,10 @@ class Choice:
         return f"{name} ({self.where})"
 
 
+#: Gives the folders that own runs asked; ``probing.choices`` hands it in, since own runs build on this file.
+of_own_runs: Callable[[], list[Choice]] = list
+
+
 def choices() -> dict[str, Choice]:
     """The models of the menu, by name; those on this machine come first.
 
@@ -77,7 +80,7 @@ def choices() -> dict[str, Choice]:
         for name, folder in ((name_of_model(folder), folder) for folder in folders)
         if (folder / "config.json").is_file()
     ]
-    local += _of_own_runs()
+    local += of_own_runs()
     there = {choice.name for choice in (*shipped, *local)} | {
         name for name, entry in entries.items() if _in_hub_cache(entry)
     }
@@ -92,18 +95,6 @@ def choices() -> dict[str, Choice]:
     for choice in [*shipped, *local, *sorted(hub, key=lambda choice_on_hub: not choice_on_hub.here)]:
         offered.setdefault(choice.name, choice)
     return {name: choice if choice.base in offered else replace(choice, base="") for name, choice in offered.items()}
-
-
-def _of_own_runs() -> list[Choice]:
-    """The folders that own runs asked, each with the base that its run names."""
-    choices = []
-    for wish in (run.state.wish for run in own_runs()):
-        base = name_of_model(wish.base) if wish.base else ""
-        for text, name in ((wish.model, wish.name), (wish.base, ""), *((other, "") for other in wish.others)):
-            if text and (Path(text) / "config.json").is_file():
-                choice = Choice(name or name_of_model(text), text, "local")
-                choices.append(replace(choice, base=base) if text != wish.base else choice)
-    return choices
 
 
 def on_device(device: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.kernel.app import blocks, live_models, selection
+from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, joined, size_words
@@ -18,6 +18,7 @@ from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.stats.intervals import SMALL_SET
 from probing.kernel.user_tables import SUFFIXES
+from probing.live import page_live_models as live_models
 from probing.sentences import tasks
 from probing.sentences.examples import PARTS, POOLINGS, SentenceData
 from probing.sentences.figures import layer_panels
