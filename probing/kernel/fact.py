@@ -196,7 +196,7 @@ def fill(template: str, subject: str) -> str:
 def select(
     probe_set: str,
     read: Iterable[Fact],
-    left_out: Counter | None = None,
+    left_out: Counter[str] | None = None,
     template_set: str = "default",
     several_prompts: bool = False,
 ) -> FactSet:
@@ -206,7 +206,7 @@ def select(
     lower-casing; the first is kept. With ``several_prompts`` other prompts make other facts; LAMA's published counts
     have each fact once. ``left_out`` is what the reader has left out already.
     """
-    counts: Counter = +Counter(left_out or {})
+    counts: Counter[str] = +Counter(left_out or {})
     n_read = sum(counts.values())
     dropped: list[tuple[Fact, str]] = []
     distinct: dict[tuple[str, ...], Fact] = {}
@@ -228,7 +228,7 @@ def select(
 
 def restrict(facts: FactSet, reason_of: Callable[[Fact], str | None]) -> FactSet:
     """Drops the facts for which ``reason_of`` names a reason, and counts them under it."""
-    counts: Counter = Counter(facts.left_out)
+    counts: Counter[str] = Counter(facts.left_out)
     remaining, dropped = [], []
     for fact in facts.facts:
         reason = reason_of(fact)

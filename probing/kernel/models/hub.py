@@ -64,8 +64,8 @@ def weights_id_of(folder: str | Path) -> str:
 
 
 def joint_weights_id(weights: str, base_weights: str) -> str:
-    """Identity of a model with two sets of weights: its own and its base's."""
-    return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest()
+    """Identity of a model with two sets of weights, its own and its base's; with one set its identity alone."""
+    return hashlib.sha256(f"{weights}+{base_weights}".encode()).hexdigest() if base_weights else weights
 
 
 # The library would query the hub for its user agent, even if all files are on this machine.

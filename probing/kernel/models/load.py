@@ -109,9 +109,7 @@ class Encoder:
 
     def head_owner(self) -> "Encoder":
         """The model whose last layer the head was trained on: itself, or the base, if that has not changed."""
-        if self.opens_base is None:
-            return self
-        return self.opens_base()
+        return self.opens_base() if self.opens_base else self
 
     @property
     def casing(self) -> str:
@@ -223,13 +221,7 @@ def load_encoder(
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         if lacks_head and base_found is not None:
-            theirs = (
-                tokenizer
-                if tokenizer_source is base_found
-                else load_tokenizer(base_found)
-                if base_found.has_tokenizer
-                else None
-            )
+            theirs = load_tokenizer(base_found) if base_found.has_tokenizer else None
             own, lent = shape_of(model.config, tokenizer if theirs else None), shape_of(head_source.config, theirs)
             head, note = lent_head(source, own, used_base, lent, head)
             notes.append(note)
@@ -242,7 +234,7 @@ def load_encoder(
             body=body,
             head=head,
             tokenizer=tokenizer,
-            weights_id=joint_weights_id(located.weights_id, base_weights_id) if base_weights_id else located.weights_id,
+            weights_id=joint_weights_id(located.weights_id, base_weights_id),
             # A base's configuration counts if its head is used and its configuration differs.
             configuration=computation_digest((model.config, head_source.config), tokenizer, on_top),
             revision=located.revision,
@@ -438,11 +430,8 @@ def encoder_of(
         check_finite(source, body, head)
         longest = longest_input(body, tokenizer)
         on_top, padding_read = try_masks(source, body, head, tokenizer, longest)
-        identity = (
-            weights_id_in_memory(body, head)
-            if lent is None
-            else joint_weights_id(weights_id_in_memory(body), lent.weights_id)
-        )
+        own_head = () if lent else (head,)
+        identity = joint_weights_id(weights_id_in_memory(body, *own_head), lent.weights_id if lent else "")
         _shorten(source, body, head, tokenizer, dtype)
         origin = name_of_model(model.name_or_path) if model.name_or_path else str(kind)
         name = name or f"{origin}-{identity[:8]}"
