@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
-#: Least and greatest value; None for no bound.
-Ends = tuple[float | None, float | None]
-
 WORST_PLACE = "a tied answer takes the worst place of its group"
 NO_TIES = "no ties: a value, not an order"
 #: Beginning of a unit -> what holds for quantities that do not say otherwise; the first that fits.
-_ENDS: Mapping[str, Ends] = {
+_ENDS: Mapping[str, tuple[float | None, ...]] = {
     "share|F1|mean|yes or no": (0.0, 1.0),
     "difference|correlation|cosine": (-1.0, 1.0),
     "rank|perplexity": (1.0, None),
@@ -54,7 +51,8 @@ class Metric:
     #: By default the name, with blanks.
     label: str = ""
     better: Literal["higher", "lower", "neither"] = "neither"
-    ends: Ends | tuple[()] = ()
+    #: Least and greatest value; None: no bound.
+    ends: tuple[float | None, ...] = ()
     ties: str = ""
     empty: str = ""
     #: The paper that defines it, and where we differ from it.
