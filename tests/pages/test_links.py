@@ -239,14 +239,13 @@ def look_at_menus(crowd, cache, monkeypatch):
 @pytest.fixture
 def menus(monkeypatch) -> dict[str, list]:
     """Field of a link -> the options of its multiselect, of the pages that were opened."""
-    found, bound = {}, selection.bound
+    found, multiselect = {}, st.multiselect
 
-    def noted(widget, label, field, *arguments, **options):
-        if widget == st.multiselect:
-            found[field] = list(options["options"])
-        return bound(widget, label, field, *arguments, **options)
+    def noted(label, *, key, options, **more):
+        found[key.partition(".")[2]] = list(options)
+        return multiselect(label, key=key, options=options, **more)
 
-    monkeypatch.setattr(selection, "bound", noted)
+    monkeypatch.setattr(st, "multiselect", noted)
     return found
 
 
