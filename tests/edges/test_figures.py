@@ -10,7 +10,6 @@ from probing.edges.figures_layers import Axis, layer_bars, task_curves
 from probing.edges.figures_spans import COLOURS, span_bars, trace_bars
 from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.words import SpanTrace
-from probing.kernel.figures import theme
 from tests.kernel.colours import colours_of
 
 MODELS = ("nesia-mini", "nesia-mini-qa-squad-1")
@@ -158,12 +157,6 @@ def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
         "mixing weight × norm",
         "gain in F1",
     }
-
-
-def test_published_gains_are_drawn_without_weights():
-    figure = layer_bars(bars(weights=False), colour=theme.NEUTRAL)
-    assert {trace.name for trace in figure.data} == {"gain in F1"}
-    assert "No weights" in layer_bars(bars(weights=False, gains=False), colour=theme.NEUTRAL).layout.annotations[0].text
 
 
 def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():

@@ -5,11 +5,10 @@ head.
 import json
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.figures import PANELS, drift_points, evidence_panels
+from probing.changes.figures import evidence_panels
 from probing.facts.figures_pairs import loss_points
 from probing.finetuning.report_evidence import EVIDENCE_COLUMNS
 from probing.kernel.figures import theme
@@ -65,17 +64,6 @@ def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_aga
     assert legend == {TUNED, CONTROL, "no more than the control"}
 
 
-def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
-    figure = evidence_panels(
-        evidence(("drift",)).assign(control_value=np.nan, inside_control=False),
-        names=(TUNED, BASE, ""),
-        colours=LOOKS["colours"],
-    )
-    assert {trace.name for trace in figure.data if trace.showlegend} == {TUNED}
-    assert "Nothing is stored" in json.dumps(evidence_panels(evidence().head(0), **LOOKS).to_dict(), default=str)
-    assert set(PANELS) == {"facts", "edges", "probe", "entropy", "distance", "perplexity", "drift", "likeness"}
-
-
 def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert list(FATE_COLOURS) == list(FATES) and len(set(FATE_COLOURS.values())) == len(FATES)
     rows = [
@@ -92,23 +80,6 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert "beat the commonest answer nowhere" in json.dumps(
         fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str
     )
-
-
-def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():
-    points = pd.DataFrame(
-        {"model": [TUNED, CONTROL], "drift": [0.02, 0.01], "facts_lost": [0.5, 0.5], "emd": [1.0, 0.0]}
-    )
-    points = points.assign(control=points["model"] == CONTROL, counted=True)
-    figure = drift_points(points, loss="facts_lost", title="lost", factor=100, colours=COLOURS)
-    drawn = {trace.name: trace for trace in figure.data}
-    assert (drawn[TUNED].x[0], drawn[TUNED].y[0]) == (2, 50)
-    assert {trace.marker.symbol for trace in figure.data if trace.mode == "markers"} == {"circle-open"}, (
-        "counts only, and the control"
-    )
-    first, second = sorted(note.ay for note in figure.layout.annotations)
-    assert second - first >= 12, "two names at one height stand below each other"
-    assert drift_points(points, loss="emd", title="", colours=COLOURS).data[1].marker.symbol == "circle"
-    assert drift_points(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).layout.annotations
 
 
 MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-control")

@@ -124,37 +124,14 @@ def train_slice(encoder: "Encoder", folder: Path, blocks: int) -> str:
 
 def probe_slice(encoder: "Encoder", folder: Path, count: int) -> str:
     """Facts that ship, through the function that ``probe`` calls, with 13 full heads."""
-    import torch
-
-    from probing import __version__
-    from probing.facts.askable import askable
-    from probing.facts.fact import facts_sha256, shipped_relations
     from probing.facts.probe import ProbeWork, probe_shards
-    from probing.facts.requests import RunConfig
-    from probing.facts.sources import read_facts
     from probing.kernel.models.head import fresh_copy
+    from tests.speed.prompts import run_of, trex_prompts
 
-    kept, answers = askable(read_facts("trex", shipped_relations(), None)[0], encoder)
-    facts, answers = kept.facts[:count], answers[:count]
+    asked = trex_prompts(encoder, count)
+    facts, answers = asked.facts, asked.answers
     heads = [fresh_copy(encoder.head, "full") for _ in range(encoder.layers)]
-    config = RunConfig(
-        model=encoder.name,
-        weights=encoder.weights_id,
-        model_revision="local",
-        base="",
-        objective="mlm",
-        head="full",
-        head_recipe="pre-trained",
-        seed=0,
-        probe_set=kept.probe_set,
-        template_set=kept.template_set,
-        facts_sha256=facts_sha256(facts, answers),
-        top_k=10,
-        dtype="float32",
-        threads=torch.get_num_threads(),
-        shard=SHARD,
-        code_version=__version__,
-    )
+    config = run_of(encoder, facts, answers, SHARD)
     paths = probe_shards(ProbeWork(encoder, heads, facts, answers, config, folder / "shards", folder / "states"))
     return (
         f"{len(facts):,} facts and as many about another subject, {len(heads)} heads, {len(paths)} shards of at most"

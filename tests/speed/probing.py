@@ -10,15 +10,24 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
-from probing.facts.fact import facts_sha256
 from probing.facts.probe import ProbeWork, probe_shards
-from probing.facts.requests import RunConfig
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.states import tokenize
 from probing.kernel.models.torch_settings import thread_count
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
-from tests.speed.prompts import BATCHES, NEAR, TOP, Asked, bench_folder, best_batch, far_apart, fill_mask, trex_prompts
+from tests.speed.prompts import (
+    BATCHES,
+    NEAR,
+    TOP,
+    Asked,
+    bench_folder,
+    best_batch,
+    far_apart,
+    fill_mask,
+    run_of,
+    trex_prompts,
+)
 
 
 def measure(quick: bool = False, device: str = "cpu", source: Path | None = None) -> list[Measurement]:
@@ -52,55 +61,20 @@ def measure(quick: bool = False, device: str = "cpu", source: Path | None = None
             " ours tokenises, ranks, writes states and shards"
         )
         whole = asked.of / count
-        one, other = median(ours) * whole, median(theirs) * whole
-        layers = encoder.layers
-        rows += [
-            Measurement(
-                f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours",
-                one,
-                f"{layers} passes of fill-mask",
-                layers * other,
-                layers * other / one,
-                11,
-                False,
-                equal,
-                note,
-            ),
-            Measurement(
-                f"probing, {kind}, {layers} layers: ours by one fill-mask pass",
-                one,
-                "one pass of fill-mask, the last layer alone",
-                other,
-                one / other,
-                1.2,
-                True,
-                equal,
-                note,
-            ),
-        ]
+        one, other, layers = median(ours) * whole, median(theirs) * whole, encoder.layers
+        for passes, name, alternative, at_most in (
+            (layers, f"{layers} fill-mask passes by ours", f"{layers} passes of fill-mask", False),
+            (1, "ours by one fill-mask pass", "one pass of fill-mask, the last layer alone", True),
+        ):
+            bound, ratio = (1.2, one / other) if at_most else (11, passes * other / one)
+            name = f"probing, {kind}, {layers} layers: {name}"
+            rows.append(Measurement(name, one, alternative, passes * other, ratio, bound, at_most, equal, note))
     return rows
 
 
 def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
     """Probes a shard like ``probing probe``, including tokenization and writing, and returns its columns."""
-    config = RunConfig(
-        model=encoder.name,
-        weights=encoder.weights_id,
-        model_revision="local",
-        base="",
-        objective="mlm",
-        head="bench",
-        head_recipe="",
-        seed=0,
-        probe_set="trex",
-        template_set="default",
-        facts_sha256=facts_sha256(asked.facts, asked.answers),
-        top_k=TOP,
-        dtype="float32",
-        threads=thread_count(),
-        shard=len(asked.facts),
-        code_version="",
-    )
+    config = run_of(encoder, asked.facts, asked.answers, len(asked.facts))
     with tempfile.TemporaryDirectory(dir=bench_folder()) as work, contextlib.redirect_stderr(io.StringIO()):
         folder = Path(work)
         (path,) = probe_shards(ProbeWork(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states"))
