@@ -99,17 +99,6 @@ def test_the_first_lines_are_base_control_and_the_two_clearest_models(look, tmp_
     assert len(dashes) == 4 and [name for name, dash in dashes.items() if dash == "longdash"] == ["control"]
 
 
-def test_yardsticks_are_drawn_once_for_all_models(look, few_suffice, family, tmp_path):
-    look = visited(family, tmp_path)
-    chart = drawn(look("layers"), "layer-curves")
-    names = named_ends(chart)
-    assert names.count("commonest answer") == names.count("blind guess") == 1
-    assert {"nesia-mini", "QA-SQuAD-1 ?", "control"} <= set(names)
-    assert {"commonest answer", "chance"} <= set(
-        named_ends(drawn(look("layers", metric="answer_p_at_1"), "layer-curves"))
-    )
-
-
 @pytest.mark.parametrize("mode", ["majority", "swapped"])
 def test_what_is_beyond_a_yardstick_is_counted_from_the_planted_ranks(family, few_suffice, tmp_path, mode):
     app = visited(family, tmp_path)("layers", models="nesia-mini", average="micro", minus=mode)
@@ -161,20 +150,6 @@ def test_the_map_minus_the_base_is_offered_where_there_is_one_that_was_asked_the
         app = look("layers", snapshot=plant_runs(tmp_path / folder, [*runs, *more]), model="tuned", against_base="1")
         assert bool([one for one in app.toggle if one.key == "layers.against_base"]) == (folder == "with")
     assert cells(app)["P19"] == pytest.approx(25), "the base of the same prompts knows nothing"
-
-
-def test_a_relation_that_is_better_known_inside_is_counted_by_model_and_listed(look):
-    app = look("layers", model=TUNED, k="10", definition="caption")
-    # Rank <= 10 of P19's four facts: none at layer 1; facts 0 and 1 at layer 2; fact 0 at layer 3.
-    table = table_of(app, "best_inner", "caption", "doubling").set_index("relation")
-    assert table.index[0] == "P19", "what is better known inside comes first"
-    assert table.loc["P19", ["best_inner", "best_layer", "last", "drop"]].tolist() == pytest.approx(
-        [0.5, 2, 0.25, 0.25]
-    )
-    assert dict(table["caption"]) == {"P19": True, "P103": False, "P36": False}
-    of_models = table_of(app, "P@1", "n P@10").set_index("model")
-    assert list(of_models.index) == ["nesia-mini", "QA-SQuAD-1 ?", "control"]
-    assert of_models["n P@10"].tolist() == [0, 1, 0] and of_models.loc["QA-SQuAD-1 ?", "P@10"] == pytest.approx(1 / 3)
 
 
 def test_relations_better_known_inside_are_held_against_guessing_at_their_best_layer(tmp_path):
