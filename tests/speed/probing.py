@@ -10,7 +10,9 @@ from statistics import median
 import numpy as np
 from safetensors.numpy import load_file
 
+from probing.facts.fact import facts_sha256
 from probing.facts.probe import ProbeWork, probe_shards
+from probing.facts.requests import RunConfig
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.states import tokenize
@@ -25,7 +27,6 @@ from tests.speed.prompts import (
     best_batch,
     far_apart,
     fill_mask,
-    run_of,
     trex_prompts,
 )
 
@@ -74,7 +75,24 @@ def measure(quick: bool = False, device: str = "cpu", source: Path | None = None
 
 def ask_all(encoder: Encoder, heads: Sequence[DecodingHead], asked: Asked) -> dict[str, np.ndarray]:
     """Probes a shard like ``probing probe``, including tokenization and writing, and returns its columns."""
-    config = run_of(encoder, asked.facts, asked.answers, len(asked.facts))
+    config = RunConfig(
+        model=encoder.name,
+        weights=encoder.weights_id,
+        model_revision="local",
+        base="",
+        objective="mlm",
+        head="bench",
+        head_recipe="",
+        seed=0,
+        probe_set="trex",
+        template_set="default",
+        facts_sha256=facts_sha256(asked.facts, asked.answers),
+        top_k=TOP,
+        dtype="float32",
+        threads=thread_count(),
+        shard=len(asked.facts),
+        code_version="",
+    )
     with tempfile.TemporaryDirectory(dir=bench_folder()) as work, contextlib.redirect_stderr(io.StringIO()):
         folder = Path(work)
         (path,) = probe_shards(ProbeWork(encoder, heads, asked.facts, asked.answers, config, folder, folder / "states"))

@@ -12,12 +12,10 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer, FillMaskPipeline, pipeline
 
 from probing.facts.askable import askable
-from probing.facts.fact import Fact, FactSet, facts_sha256, shipped_relations
-from probing.facts.requests import RunConfig
+from probing.facts.fact import Fact, FactSet, shipped_relations
 from probing.facts.sources import read_facts
 from probing.kernel.files import cache_folder
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.torch_settings import thread_count
 from tests.speed.measurement import seconds_of
 
 
@@ -48,28 +46,6 @@ def trex_prompts(encoder: Encoder, count: int) -> Asked:
     kept, answers = _ASKABLE[encoder.weights_id]
     at = [n * len(kept.facts) // count for n in range(count)]
     return Asked([kept.facts[n] for n in at], [answers[n] for n in at], len(kept.facts))
-
-
-def run_of(encoder: Encoder, facts: Sequence[Fact], answers: Sequence[int], shard: int) -> RunConfig:
-    """The configuration of a run on these facts with ten best tokens."""
-    return RunConfig(
-        model=encoder.name,
-        weights=encoder.weights_id,
-        model_revision="local",
-        base="",
-        objective="mlm",
-        head="bench",
-        head_recipe="",
-        seed=0,
-        probe_set="trex",
-        template_set="default",
-        facts_sha256=facts_sha256(facts, answers),
-        top_k=TOP,
-        dtype="float32",
-        threads=thread_count(),
-        shard=shard,
-        code_version="",
-    )
 
 
 def bench_folder() -> Path:
