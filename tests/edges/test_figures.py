@@ -6,7 +6,7 @@ import plotly.io as pio
 import pytest
 
 from probing.edges.figures import NOT_RESOLVED, YARDSTICKS, order_matrix, place_rows, score_rows
-from probing.edges.figures_layers import Axis, layer_bars, task_curves
+from probing.edges.figures_layers import layer_bars
 from probing.edges.figures_spans import COLOURS, span_bars, trace_bars
 from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.words import SpanTrace
@@ -45,40 +45,6 @@ def summary() -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame:
-    rows = []
-    for task in TASKS:
-        for model in (*MODELS, PAPER):
-            for encoder in encoders if model != PAPER else ("trained",):
-                for layer in range(LAST[model] + 1):
-                    value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (
-                        0.6 if signed else 0
-                    )
-                    rows.append(
-                        {
-                            "task": task,
-                            "model": model,
-                            "encoder": encoder,
-                            "layer": layer,
-                            "last": LAST[model],
-                            "value": value,
-                            "low": value - 0.02,
-                            "high": value + 0.02,
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-LEVELS = pd.DataFrame(
-    [
-        (task, name, value)
-        for task in TASKS
-        for name, value in (("memory", 0.4), ("commonest label", 0.2), ("ceiling", 0.95))
-    ],
-    columns=["task", "name", "value"],
-)
 
 
 def named(figure, name: str):
@@ -157,30 +123,6 @@ def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
         "mixing weight × norm",
         "gain in F1",
     }
-
-
-def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
-    figure = task_curves(points(), LEVELS, axis=Axis("micro F1"), colours=EDGE_COLOURS, titles=TITLES)
-    for model in MODELS:
-        trained, random = named(figure, model), named(figure, f"{model}, random encoder")
-        assert len(trained) == len(random) == 3
-        assert (
-            trained[0].line.dash == "solid"
-            and random[0].line.dash == "dot"
-            and trained[0].line.color == random[0].line.color
-        )
-        assert max(trained[0].y) == pytest.approx(75.0)
-    for name in ("memory", "commonest label", "ceiling"):
-        assert [one.y[0] for one in named(figure, name)] == pytest.approx(
-            [100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3
-        )
-    levels = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), (
-        "every level is drawn in every panel"
-    )
-    assert len({trace.name for trace in figure.data if trace.showlegend}) == len(
-        [trace for trace in figure.data if trace.showlegend]
-    )
 
 
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():

@@ -9,10 +9,8 @@ import pandas as pd
 import pytest
 
 from probing.changes.figures import evidence_panels
-from probing.facts.figures_pairs import loss_points
 from probing.finetuning.report_evidence import EVIDENCE_COLUMNS
 from probing.kernel.figures import theme
-from probing.kernel.models.names import HEADS
 from probing.sentences.figures_changes import FATE_COLOURS, fate_bars
 from probing.sentences.numbers import AS_BEFORE, FATES, NOT_FOUND
 from tests.kernel.colours import colours_of
@@ -80,39 +78,3 @@ def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
     assert "beat the commonest answer nowhere" in json.dumps(
         fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str
     )
-
-
-MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-control")
-HEAD_COLOURS = colours_of("nesia-mini", *MODELS)
-
-
-def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
-    rows = []
-    for place, model in enumerate(MODELS):
-        for number, head in enumerate(heads):
-            value, over = 0.2 - 0.1 * place, (0.15 - 0.1 * place - 0.01 * number) if above else None
-            ends = {"lost_above": over, "lost_above_low": over and over - 0.02, "lost_above_high": over and over + 0.02}
-            rows.append(
-                {"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01}
-                | ends
-            )
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize("heads", [("tied",), ("tied", "logit_lens"), HEADS])
-def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two_share_a_row(heads):
-    figure = loss_points(lost(heads), k=1, colours=HEAD_COLOURS, controls=MODELS[1:])
-    points = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.hovertext}
-    assert set(points) == {"lost", "lost beyond the blind guess"}
-    for trace in points.values():
-        assert len(trace.x) == len(set(trace.y)) == 2 * len(heads)
-    assert sorted(points["lost"].x) == pytest.approx(sorted([20.0] * len(heads) + [10.0] * len(heads)))
-    whiskers = [trace for trace in figure.data if trace.mode == "lines"]
-    assert len(whiskers) == 4 * len(heads)
-    low, high = figure.layout.yaxis.range[1], figure.layout.yaxis.range[0]
-    assert all(low < y < high for trace in points.values() for y in trace.y)
-    # Colour is the model's where one kind is shown, else the kind's.
-    wanted = (
-        {HEAD_COLOURS[model] for model in MODELS} if len(heads) == 1 else {theme.head_colour(head) for head in heads}
-    )
-    assert set(points["lost"].marker.color) == wanted

@@ -50,20 +50,6 @@ def test_the_majority_answer_is_drawn_once_however_many_models_share_it_and_in_n
     assert ends(figure)["commonest answer"] == [24.0]
 
 
-def test_each_probe_set_has_its_own_majority_line_under_its_name():
-    both = family(3, majority=0.24).assign(probe_set="trex")
-    other = family(3, majority=0.5).assign(probe_set="common_sense", run_id=lambda frame: frame["run_id"] + "2")
-    figure = curve(pd.concat([both, other], ignore_index=True))
-    assert len(dashed(figure, "dash")) == 2
-    found = ends(figure)
-    assert found["commonest answer, T-REx"] == [24] and found["commonest answer, common sense (ours)"] == [50]
-    panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
-    assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
-    assert ends(panels)["commonest answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, (
-        "a panel's title names its probe set"
-    )
-
-
 def differences() -> dict:
     return {
         "above_majority": -0.04,

@@ -95,19 +95,6 @@ def panels(figure) -> list[str]:
     return [note.text.split("<b>", 1)[1].split("</b>")[0] for note in figure.layout.annotations if note.name == "title"]
 
 
-def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
-    best = pd.DataFrame(
-        {"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]}
-    )
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, best=best)
-    points = traces(figure, "layer chosen on dev")
-    assert [one.marker.symbol for one in points] == ["circle", "circle-open", "circle"]
-    assert {(one.x[0], round(one.y[0], 1)) for one in points} == {(8, 68.5)}
-    assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [
-        True
-    ] * 3
-
-
 def test_whiskers_are_the_seeds_and_only_where_there_are_several():
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
     (line, *_) = traces(figure, f"{TUNED}, first token")
