@@ -85,15 +85,6 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
 
 
-def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
-    figure = place_rows(summary(), colours=EDGE_COLOURS, shares=True)
-    assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
-    assert list(named(figure, f"{MODELS[0]}: expected layer")[0].x) == pytest.approx([2 / 8, 3 / 8, 4 / 8])
-    assert "share of depth" in figure.layout.xaxis.title.text
-    whiskers = named(figure, f"{MODELS[0]}: 95 % interval")
-    assert [tuple(one.x) for one in whiskers] == [pytest.approx((low / 8, (low + 1) / 8)) for low in (1.5, 2.5, 3.5)]
-
-
 def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
     gain = [np.nan, 0.06, 0.03, -0.01]
     rows = [

@@ -32,11 +32,7 @@ def test_weights_in_any_layout_are_fetched_and_loaded_offline(online, run, bert,
     assert got == read, "neither other software's files nor those in subfolders"
     online.offline()
     opened = load_encoder("org/tiny-bert", device="cpu")
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    for name, content in bert.items():
-        (plain / name).write_bytes(content)
-    again = load_encoder(plain, device="cpu")
+    again = load_encoder(contents.as_folder(bert, tmp_path / "plain"), device="cpu")
     assert all((a == b).all() for a, b in zip(opened.body.parameters(), again.body.parameters(), strict=True))
 
 
@@ -175,10 +171,7 @@ def test_a_name_that_is_neither_known_nor_an_id_of_the_hub_is_refused_without_a_
 
 
 def test_a_local_copy_of_any_hub_model_replaces_the_hub(online, run, bert, tmp_path):
-    folder = tmp_path / "stick" / "org" / "tiny-bert"
-    folder.mkdir(parents=True)
-    for name, content in bert.items():
-        (folder / name).write_bytes(content)
+    contents.as_folder(bert, tmp_path / "stick" / "org" / "tiny-bert")
     run("fetch", "org/tiny-bert", "--from", tmp_path / "stick")
     assert load_encoder(find_entry("org/tiny-bert").location, device="cpu").revision == "local"
     assert online.hub.log == []

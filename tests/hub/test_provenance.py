@@ -74,10 +74,7 @@ def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(onli
 
 def test_the_identity_is_that_of_the_same_files_in_a_folder(online, tmp_path, bert):
     online.hub.add("org/tiny-bert", bert)
-    folder = tmp_path / "tiny-bert"
-    folder.mkdir()
-    for name, content in bert.items():
-        (folder / name).write_bytes(content)
+    folder = contents.as_folder(bert, tmp_path / "tiny-bert")
     of_hub, of_folder = load_encoder("org/tiny-bert", device="cpu"), load_encoder(folder, device="cpu")
     assert (of_hub.weights_id, of_hub.configuration) == (of_folder.weights_id, of_folder.configuration)
     assert (of_folder.revision, of_folder.hub_id) == ("local", "")
@@ -141,10 +138,7 @@ def test_a_registry_model_typed_in_full_is_that_model_and_anothers_keeps_its_own
 
 def test_a_folder_of_the_cache_does_not_stand_in_for_a_hub_model_of_the_same_short_name(online, tmp_path, bert):
     """``finetune`` keeps its models there."""
-    folder = tmp_path / "cache" / "models" / "tiny-bert"
-    folder.mkdir(parents=True)
-    for name, content in contents.as_other_weights(bert).items():
-        (folder / name).write_bytes(content)
+    contents.as_folder(contents.as_other_weights(bert), tmp_path / "cache" / "models" / "tiny-bert")
     commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     assert open_encoder("org/tiny-bert", device="cpu").revision == commit
     assert open_encoder("tiny-bert", device="cpu").revision == "local"

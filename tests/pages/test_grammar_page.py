@@ -40,11 +40,11 @@ def look(edges, tmp_path_factory):
     return visited(edges, tmp_path_factory.mktemp("visits"))
 
 
-def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool = False) -> np.ndarray:
-    """Micro F1 of every probe of a run, counted answer by answer."""
-    data = planted_part(run.task, part)
-    kept = data.seen if seen else ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
-    said, gold = answers(probabilities(run, part))[:, kept], planted_gold(run, part)[kept]
+def f1(run: PlantedEdgeRun, seen: bool = False) -> np.ndarray:
+    """Micro F1 on dev of every probe of a run, counted answer by answer."""
+    data = planted_part(run.task, "dev")
+    kept = data.seen if seen else np.ones(len(data.seen), dtype=bool)
+    said, gold = answers(probabilities(run, "dev"))[:, kept], planted_gold(run, "dev")[kept]
     found = []
     for one in said[:, :, run.task.counted]:
         true = gold[:, run.task.counted]
