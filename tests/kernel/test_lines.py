@@ -13,7 +13,7 @@ from probing.facts.figures_pairs import paired_curve
 from probing.facts.figures_relations import MARK, not_above_majority, relation_map
 from probing.kernel.figures import theme
 from probing.kernel.figures import theme as across
-from probing.kernel.figures.axis import EndLabel, room, spread, write
+from probing.kernel.figures.axis import spread
 from probing.kernel.figures.yardsticks import above, pair_above
 from tests.facts.test_figures import BASE, MODEL, PAIR_COLOURS, curve, curve_points, lines, paired
 from tests.facts.test_figures import points as relation_points
@@ -170,17 +170,6 @@ def test_names_that_do_not_meet_stay_where_they_are_and_others_move_by_equal_par
     assert spread([100, 100], [12, 12], 0, 300) == [94, 106]
     assert spread([100, 104, 250], [12, 12, 12], 0, 300) == [96, 108, 250]
     assert spread([], [], 0, 300) == []
-
-
-def test_a_name_points_at_the_end_of_its_line_and_is_text():
-    figure = theme.apply(go.Figure(), height=460)
-    names = [EndLabel(8, 20.0, "a <b>"), EndLabel(8, 20.0, "majority answer", strong=False)]
-    write(figure, names, ranges=[(0, 25)])
-    first, second = figure.layout.annotations
-    assert (first.x, first.y, first.xref, first.yref, first.xanchor) == (8, 20, "x", "y", "left")
-    assert first.text == "<b>a &lt;b&gt;</b>" and second.text == "majority answer"
-    assert abs(first.ay - second.ay) >= 13, "they stand apart though their lines end in one place"
-    assert figure.layout.yaxis.range == (0, 25) and figure.layout.margin.r == room(names)
 
 
 def panels() -> go.Figure:
