@@ -16,7 +16,8 @@ from probing.kernel.options import spelled
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.store.database import Database
 
-IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
+NAMES = ("model", "head", "seed", "probe_set")
+IDENTITY = ("run_id", *NAMES)
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
 
 
