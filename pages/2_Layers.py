@@ -34,6 +34,7 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
+from probing.kernel.columns import Columns
 from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import MODES, above
@@ -358,16 +359,7 @@ def draw_models(view: View) -> None:
         st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
         return
     known = view.report(total, run_ids, (chosen.k,), (chosen.average,))
-    columns = [
-        "last_layer",
-        "total",
-        "intermediate_share",
-        "majority",
-        "swapped_last",
-        "inner_own",
-        "inner_swapped",
-        "inner_p",
-    ]
+    columns = Columns("last_layer total intermediate_share majority swapped_last inner_own inner_swapped inner_p")
     numbers = known[["model", *columns]].merge(
         view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]], on="model", how="left"
     )
@@ -384,6 +376,23 @@ def draw_models(view: View) -> None:
             selection.update(model=models[rows[0]])
 
     number = st.column_config.NumberColumn
+    shown = {
+        "model": st.column_config.TextColumn(pinned=True),
+        "last_layer": number("last layer", format="percent"),
+        "total": number("any layer", format="percent"),
+        **{f"n P@{k}": number(f"better inside: top {k}") for k in RANKS},
+        "lost": number("lost by fine-tuning, points", format="points"),
+        "majority": number("commonest answer", format="percent"),
+        "swapped_last": number("blind guess", format="percent"),
+        "early_exit": number("relation's best layer (early exit)", format="percent"),
+        "exit_gain": number("early exit minus last, points", format="points"),
+        "intermediate_share": number("known only inside", format="percent"),
+        **{f"P@{k}": number(f"share better inside: top {k}", format="percent") for k in RANKS},
+        "relations": "relations",
+        "inner_own": "found inside, own subject",
+        "inner_swapped": "found inside, blind guess",
+        "inner_p": number("p of these", format="%.2g"),
+    }
     st.caption(RELATIONS)
     blocks.table_with_download(
         table.assign(names=table["names"].map(" ".join)).merge(
@@ -396,39 +405,8 @@ def draw_models(view: View) -> None:
         height=38 + 35 * min(len(wide), 4),
         on_select=picked,
         selection_mode="single-row",
-        column_order=[
-            "model",
-            "last_layer",
-            "total",
-            *(f"n P@{k}" for k in RANKS),
-            "lost",
-            "majority",
-            "swapped_last",
-            "early_exit",
-            "exit_gain",
-            "intermediate_share",
-            *(f"P@{k}" for k in RANKS),
-            "relations",
-            "inner_own",
-            "inner_swapped",
-            "inner_p",
-        ],
-        column_config={
-            "model": st.column_config.TextColumn(pinned=True),
-            "last_layer": number("last layer", format="percent"),
-            "total": number("any layer", format="percent"),
-            **{f"n P@{k}": number(f"better inside: top {k}") for k in RANKS},
-            **{f"P@{k}": number(f"share better inside: top {k}", format="percent") for k in RANKS},
-            "lost": number("lost by fine-tuning, points", format="points"),
-            "majority": number("commonest answer", format="percent"),
-            "swapped_last": number("blind guess", format="percent"),
-            "early_exit": number("relation's best layer (early exit)", format="percent"),
-            "exit_gain": number("early exit minus last, points", format="points"),
-            "intermediate_share": number("known only inside", format="percent"),
-            "inner_own": "found inside, own subject",
-            "inner_swapped": "found inside, blind guess",
-            "inner_p": number("p of these", format="%.2g"),
-        },
+        column_order=list(shown),
+        column_config=shown,
     )
     if view.runs["base"].fillna("").eq("").all():
         blocks.missing("No fine-tuned model is stored yet.", blocks.FINETUNE_COMMAND)
@@ -451,21 +429,10 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
             open_relation(view, [row["relation"], row["best_layer"]])
 
     number = st.column_config.NumberColumn
-    first = [
-        "label",
-        "onset",
-        "last",
-        "best_inner",
-        "best_layer",
-        "drop",
-        definition,
-        "above_guess",
-        "majority",
-        "swapped_last",
-        "swapped_inner",
-        "doubling",
-        *(name for name in DEFINITIONS if name != definition),
-    ]
+    first = Columns(
+        *("label onset last best_inner best_layer drop", definition),
+        *("above_guess majority swapped_last swapped_inner doubling", Columns(DEFINITIONS).without(definition)),
+    )
     st.markdown(filled("### {model}, relation by relation", model=view.name(chosen.model)))
     st.caption(DETAILS)
     blocks.table_with_download(

@@ -17,6 +17,7 @@ from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.tables import fitted
 from probing.kernel.app.texts import count, escape, filled, mark_key
 from probing.kernel.citations import PAPERS, SOFTWARE
+from probing.kernel.columns import Columns
 from probing.kernel.figures.looks import set_name
 from probing.kernel.metric import Term
 from probing.kernel.provenance import LOCAL
@@ -251,21 +252,11 @@ def draw_run_table(view: View, runs: pd.DataFrame) -> None:
         probe_set=runs["probe_set"].map(set_name),
         model_revision=runs["model_revision"].fillna(LOCAL),
     )
-    columns = [
-        "run_id",
-        "model",
-        "head",
-        "probe_set",
-        "template_set",
-        "n_read",
-        "n_probed",
-        "left_out",
-        "role",
-        "seed",
-        "objective",
-    ]
-    columns += ["hub_id", "model_revision", "layers", "dtype", "device", "code_version", "created"]
-    blocks.table_with_download(table[columns], stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
+    columns = Columns(
+        "run_id model head probe_set template_set n_read n_probed left_out role seed objective hub_id model_revision",
+        "layers dtype device code_version created",
+    )
+    blocks.table_with_download(columns.of(table), stamp=view.stamp("all runs", tuple(runs["run_id"])), name="runs")
     st.caption(
         "Read: probed and left out. The id of a run is the sha256 of its configuration; equal ids mean equal bytes."
     )

@@ -12,6 +12,7 @@ from probing.changes import store
 from probing.changes.measures import MEASURES
 from probing.changes.minimal_pairs import MinimalPair
 from probing.changes.store import change_runs, epochs, perplexity
+from probing.kernel.columns import Columns, floats
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import StoredRuns, named, relatives
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
@@ -44,22 +45,8 @@ def beside_base(table: pd.DataFrame, keys: list[str], columns: dict[str, str]) -
     return table.merge(of_bases, on=["base", *keys], how="left")
 
 
-MEASURE_COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "measure",
-    "layer",
-    "head",
-    "value",
-    "low",
-    "high",
-    "n",
-    "base_value",
-    "control_value",
-    "seed_low",
-    "seed_high",
-    "seeds",
+MEASURE_COLUMNS = Columns(
+    "model base objective measure layer head value low high n base_value control_value seed_low seed_high seeds",
     "inside_control",
 )
 #: Values of different sentences cannot be compared.
@@ -103,20 +90,7 @@ def no_change(table: pd.DataFrame) -> pd.Series:
     return table["base_value"].fillna(unchanged)
 
 
-PAIR_COLUMNS = [
-    "pair",
-    "kind",
-    "good",
-    "good_word",
-    "bad",
-    "bad_word",
-    "model",
-    "layer",
-    "good_logp",
-    "bad_logp",
-    "difference",
-    "right",
-]
+PAIR_COLUMNS = Columns("pair kind good good_word bad bad_word model layer good_logp bad_logp difference right")
 
 
 def pair_rows(model: str, pairs: Sequence[MinimalPair], logp: np.ndarray, kinds: Mapping[str, str]) -> pd.DataFrame:
@@ -131,7 +105,7 @@ def pair_rows(model: str, pairs: Sequence[MinimalPair], logp: np.ndarray, kinds:
         for layer, (good, bad) in enumerate(scores):
             right = None if np.isnan(good) else bool(good > bad)
             rows.append((*what, layer, float(good), float(bad), float(good - bad), right))
-    return pd.DataFrame(rows, columns=PAIR_COLUMNS)
+    return PAIR_COLUMNS.frame(rows)
 
 
 def right_by_layer(table: pd.DataFrame) -> pd.DataFrame:
@@ -142,41 +116,12 @@ def right_by_layer(table: pd.DataFrame) -> pd.DataFrame:
 
 
 DRAWS = 1000
-PERPLEXITY_COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "replaced",
-    "n",
-    "embeddings",
-    "masked",
-    "perplexity",
-    "low",
-    "high",
-    "log_change",
-    "change_low",
-    "change_high",
-    "base_perplexity",
-    "control_log_change",
-    "seed_low",
-    "seed_high",
-    "seeds",
-    "inside_control",
+_OF_MODEL = Columns(
+    *("model base objective replaced", Columns("n", dtype="int64"), "embeddings", Columns("masked", dtype="int64")),
+    floats("perplexity low high log_change change_low change_high base_perplexity"),
 )
-EPOCHS = (
-    "model",
-    "base",
-    "objective",
-    "epoch",
-    "step",
-    "blocks",
-    "masked",
-    "perplexity",
-    "control_perplexity",
-    "seed_low",
-    "seed_high",
-    "seeds",
-)
+PERPLEXITY_COLUMNS = Columns(_OF_MODEL, "control_log_change seed_low seed_high seeds inside_control")
+EPOCHS = Columns("model base objective epoch step blocks masked perplexity control_perplexity seed_low seed_high seeds")
 _PERPLEXITY_KEYS = ["replaced", "n", "embeddings"]
 #: Perplexities of different blocks cannot be compared.
 _SAME = [*_PERPLEXITY_KEYS, "blocks_sha256"]
@@ -195,13 +140,7 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     rows = runs.named(perplexity(db, runs.run_ids))
     of_base = _bases(rows)
     made = [_row(row, of_base.get(row["base"])) for row in rows.to_dict("records")]
-    of_rows = [
-        name
-        for name in PERPLEXITY_COLUMNS
-        if name not in ("control_log_change", "seed_low", "seed_high", "seeds", "inside_control")
-    ]
-    table = pd.DataFrame(made, columns=[*of_rows, "blocks_sha256"])
-    table = table.astype(dict.fromkeys(_FLOATS, "float64") | {"n": "int64", "masked": "int64"})
+    table = Columns(_OF_MODEL, "blocks_sha256").frame(made)
     table = runs.relatives.with_spread(table, _SAME, "perplexity")
     table = runs.relatives.with_control(
         table, _SAME, {"log_change": "control_log_change", "seed_low": "_low", "seed_high": "_high"}
@@ -211,9 +150,6 @@ def perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFr
     order = {"none": 0, "last": 1, "first": 2, "single": 3}
     table = runs.relatives.listed(table, models).assign(_place=lambda rows: rows["replaced"].map(order))
     return table.sort_values(["model", "_place", "n", "embeddings"], ignore_index=True)[list(PERPLEXITY_COLUMNS)]
-
-
-_FLOATS = ("perplexity", "low", "high", "log_change", "change_low", "change_high", "base_perplexity")
 
 
 def epoch_perplexities(db: Database, models: Sequence[str] | None = None) -> pd.DataFrame:
@@ -299,23 +235,7 @@ def _middle(drawn: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-VALUES = ("model", "base", "layer", "measure", "value", "low", "high")
-_SHOWN = (
-    "model",
-    "base",
-    "measure",
-    "layer",
-    "head",
-    "value",
-    "low",
-    "high",
-    "n",
-    "base_value",
-    "control_value",
-    "seed_low",
-    "seed_high",
-    "seeds",
-)
+VALUES = Columns("model base layer measure value low high")
 
 
 def _values(db: Database, choice: Choice) -> pd.DataFrame:
@@ -347,7 +267,7 @@ CHANGES = Reports(
             _values,
             VALUES,
             further=True,
-            shown=_SHOWN,
+            shown=MEASURE_COLUMNS.without("objective inside_control"),
         ),
         Report("changes", "perplexity", "with layers of the base put back", _perplexities),
         Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),

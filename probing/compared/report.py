@@ -11,6 +11,7 @@ from probing.compared.report_evidence import FactRuns, facts_kept
 from probing.compared.report_heads import points_lost
 from probing.facts.report_pairs import transitions
 from probing.facts.store_pairs import weight_drift
+from probing.kernel.columns import Columns, floats
 from probing.kernel.objectives import task_of
 from probing.kernel.relatives import tuned_models
 from probing.kernel.stats.intervals import FEWEST, rank_correlation
@@ -24,18 +25,7 @@ from probing.sentences.report_changes import changes
 
 #: Losses: a larger value is further from the base.
 LOSSES = ("facts_lost", "probes_lost_first", "probes_lost_mean", "perplexity_cost", "emd", "cka_lost")
-LAYER_COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "stands",
-    "control",
-    "layer",
-    "drift",
-    *LOSSES,
-    "entropy_change",
-    "tasks",
-)
+LAYER_COLUMNS = Columns("model base objective stands control layer", floats("drift", LOSSES, "entropy_change tasks"))
 _KEYS = ["model", "layer"]
 
 
@@ -51,8 +41,7 @@ def by_layer(db: Database, facts: FactRuns | None, protocol: str) -> pd.DataFram
     layers = tuned[["model"]].assign(layer=0).head(0)
     for part in _parts(db, list(tuned["model"]), facts, protocol):
         layers = layers.merge(part.astype({"layer": "int64"}), on=_KEYS, how="outer")
-    table = tuned.merge(layers, on="model").reindex(columns=list(LAYER_COLUMNS))
-    return table.astype(dict.fromkeys(LAYER_COLUMNS[6:], "float64")).sort_values(_KEYS, ignore_index=True)
+    return LAYER_COLUMNS.frame(tuned.merge(layers, on="model")).sort_values(_KEYS, ignore_index=True)
 
 
 def _parts(db: Database, models: list[str], facts: FactRuns | None, protocol: str) -> Iterator[pd.DataFrame]:
@@ -86,30 +75,14 @@ def _cost(table: pd.DataFrame) -> pd.DataFrame:
     return single.assign(perplexity_cost=single["model"].map(whole) - single["log_change"])[[*_KEYS, "perplexity_cost"]]
 
 
-_COUNTS = ("kept", "lost", "gained", "never", "p_value")
-_SCORE = ("verdict", "metric", "score", "baseline", "baseline_name")
-MODEL_COLUMNS = (
-    "base",
-    "model",
-    "objective",
-    "n",
-    "by_fact",
-    *_COUNTS,
-    "kept_share",
-    "lost_share",
-    "gained_share",
-    "now_share",
-    "net_lost",
-    "net_lost_low",
-    "net_lost_high",
-    "net_lost_above",
-    "net_lost_above_low",
-    "net_lost_above_high",
-    "seeds",
-    "seeds_low",
-    "seeds_high",
-    "shuffled",
-    *_SCORE,
+_COUNTS = Columns("kept lost gained never p_value")
+_SCORE = Columns("verdict metric score baseline baseline_name")
+MODEL_COLUMNS = Columns(
+    "base model objective n by_fact",
+    _COUNTS,
+    "kept_share lost_share gained_share now_share net_lost net_lost_low net_lost_high net_lost_above",
+    "net_lost_above_low net_lost_above_high seeds seeds_low seeds_high shuffled",
+    _SCORE,
 )
 _SHUFFLED = "shuffled labels"
 
@@ -142,7 +115,7 @@ def all_models(
     table = _beside(table).merge(scored, on="model", how="left")
     order = table["kept_share"].fillna(table["now_share"])
     table = table.assign(_order=order).sort_values(["_order", "model"], ascending=[False, True], ignore_index=True)
-    return table.reindex(columns=list(MODEL_COLUMNS))
+    return MODEL_COLUMNS.frame(table)
 
 
 def _beside(table: pd.DataFrame) -> pd.DataFrame:
@@ -158,8 +131,8 @@ def _beside(table: pd.DataFrame) -> pd.DataFrame:
         again = alike.loc[(alike["objective"] == model.objective) & (alike["model"] != model.model), "net_lost"]
         of_shuffled = alike.loc[shuffled & (alike["model"] != model.model), "net_lost"]
         rows.append((len(again), again.min(), again.max(), of_shuffled.mean()))
-    trainings = pd.DataFrame(rows, columns=["seeds", "seeds_low", "seeds_high", "shuffled"], index=table.index)
-    return table.join(trainings.astype({"seeds_low": "float64", "seeds_high": "float64", "shuffled": "float64"}))
+    trainings = Columns("seeds", floats("seeds_low seeds_high shuffled")).frame(rows)
+    return table.join(trainings.set_index(table.index))
 
 
 def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame:
@@ -181,11 +154,12 @@ def drift_and_losses(layers: pd.DataFrame, models: pd.DataFrame) -> pd.DataFrame
 
 #: Measures of a model, in the order of tables.
 MEASURED = ("probes_first", "probes_mean", "facts_lost", "perplexity", "emd", "entropy_change", "cka_last", "drift")
-_NAMES = ("model", "base", "objective", "role", "stands")
-_TASK_SCORE = ("verdict", "metric", "score", "baseline")
-MEASURE_COLUMNS = (*_NAMES, *_TASK_SCORE, *MEASURED, "base_perplexity", "perplexity_change", "tasks")
+_TASK_SCORE = _SCORE.without("baseline_name")
+MEASURE_COLUMNS = Columns(
+    "model base objective role stands", _TASK_SCORE, MEASURED, "base_perplexity perplexity_change tasks"
+)
 TUNED, CONTROL, SEED, CONTROL_SEED = ROLES = ("fine-tuned", "control", "another seed", "another seed of the control")
-PAIRS = ("first", "second", "rho", "p", "q", "n")
+PAIRS = Columns("first second", floats("rho p q"), "n")
 
 
 def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
@@ -196,14 +170,7 @@ def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
     layers; cka_last is mean-pooled, at the last layer; drift is the mean over layers 1 to L.
     """
     rows = [_row(model_rows) for _, model_rows in table.groupby("model", sort=False)]
-    models = pd.DataFrame(
-        rows,
-        columns=[
-            name
-            for name in MEASURE_COLUMNS
-            if name not in (*_TASK_SCORE, "perplexity", "base_perplexity", "perplexity_change")
-        ],
-    )
+    models = MEASURE_COLUMNS.without(_TASK_SCORE, "perplexity base_perplexity perplexity_change").frame(rows)
     whole = perplexities(db, list(models["model"]))
     whole = whole[whole["replaced"] == "none"].rename(columns={"log_change": "perplexity_change"})
     models = models.merge(
@@ -231,7 +198,7 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
             rho, p = rank_correlation(both[first].tolist(), both[other].tolist())
             if not np.isnan(rho):
                 rows.append((first, other, rho, p, len(both)))
-    pairs = pd.DataFrame(rows, columns=["first", "second", "rho", "p", "n"]).astype({"rho": "float64", "p": "float64"})
+    pairs = PAIRS.without("q").frame(rows)
     pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
     return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
 

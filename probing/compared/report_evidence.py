@@ -15,6 +15,7 @@ from probing.edges.targets import AT, CUMULATIVE
 from probing.facts.report_pairs import paired_by_layer
 from probing.facts.runs import pairs
 from probing.facts.store_pairs import weight_drift
+from probing.kernel.columns import Columns, floats
 from probing.kernel.provenance import TRAINED
 from probing.kernel.relatives import beside, control_beside, kin, relatives_of, tuned_models
 from probing.kernel.report import Read
@@ -25,7 +26,7 @@ from probing.sentences.examples import OURS, PROTOCOLS
 from probing.sentences.report_changes import changes, where_gone
 from probing.sentences.store import sentence_runs, sentence_tasks
 
-KEPT_COLUMNS = ("model", "base", "layer", "value", "low", "high", "change", "n")
+KEPT_COLUMNS = Columns("model base layer", floats("value low high change"), "n")
 
 
 def fact_pairs(db: Database) -> pd.DataFrame:
@@ -59,29 +60,13 @@ def facts_kept(db: Database, models: Sequence[str], head: str, probe_set: str, k
                         known,
                     )
                 )
-    return pd.DataFrame(rows, columns=list(KEPT_COLUMNS)).astype(
-        dict.fromkeys(("value", "low", "high", "change"), np.float64)
-    )
+    return KEPT_COLUMNS.frame(rows)
 
 
 #: Kinds of probes in order of preference: probes of one layer first, because the axis is single layers.
 KINDS = (AT, CUMULATIVE)
-EDGE_COLUMNS = (
-    "model",
-    "base",
-    "layer",
-    "value",
-    "low",
-    "high",
-    "base_value",
-    "change",
-    "change_low",
-    "change_high",
-    "n",
-    "tasks",
-    "kind",
-)
-_EDGE_FLOATS = ("value", "low", "high", "base_value", "change", "change_low", "change_high")
+_CHANGE = floats("value low high base_value change change_low change_high")
+EDGE_COLUMNS = Columns("model base layer", _CHANGE, "n tasks kind")
 
 
 def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part: str = "test") -> pd.DataFrame:
@@ -95,7 +80,7 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
     probed = [model for model in models if bases.get(model) in set(runs["model"]) and model in set(runs["model"])]
     rows: list[tuple] = []
     if not probed:
-        return _edge_table(rows)
+        return EDGE_COLUMNS.frame(rows)
     for kind in KINDS:
         there = {*probed, *(bases[model] for model in probed)}
         known = {
@@ -110,11 +95,7 @@ def edge_scores(db: Database, bases: dict[str, str], models: Sequence[str], part
                 if name == model and (bases[model], task) in known
             ]
             rows += _rows(model, bases[model], kind, both)
-    return _edge_table(rows)
-
-
-def _edge_table(rows: list[tuple]) -> pd.DataFrame:
-    return pd.DataFrame(rows, columns=list(EDGE_COLUMNS)).astype(dict.fromkeys(_EDGE_FLOATS, np.float64))
+    return EDGE_COLUMNS.frame(rows)
 
 
 def _rows(model: str, base: str, kind: str, both: list[tuple[EdgeCurve, EdgeCurve]]) -> list[tuple]:
@@ -157,29 +138,10 @@ MEASURED = {
     "cka-first": (LIKENESS, "cka-first"),
     "same-token-cosine": (LIKENESS, "same-token-cosine"),
 }
-EVIDENCE_COLUMNS = (
-    "panel",
-    "line",
-    "layer",
-    "value",
-    "low",
-    "high",
-    "base_value",
-    "change",
-    "change_low",
-    "change_high",
-    "q",
-    "control_value",
-    "control_change",
-    "seed_low",
-    "seed_high",
-    "seeds",
-    "inside_control",
-    "within_seeds",
-    "n",
-    "of",
+EVIDENCE_COLUMNS = Columns(
+    *("panel line layer", _CHANGE, floats("q control_value control_change seed_low seed_high")),
+    "seeds inside_control within_seeds n of",
 )
-_FLOATS = EVIDENCE_COLUMNS[3:15]
 
 
 @dataclass(frozen=True)
@@ -284,9 +246,11 @@ def _perplexity(db: Database, model: str) -> pd.DataFrame:
 def _table(parts: list[pd.DataFrame]) -> pd.DataFrame:
     if not parts:
         return pd.DataFrame(columns=list(EVIDENCE_COLUMNS))
-    whole = [part.reindex(columns=list(EVIDENCE_COLUMNS)).astype(dict.fromkeys(_FLOATS, "float64")) for part in parts]
     flags = ["inside_control", "within_seeds"]
-    table = pd.concat([part.astype(dict.fromkeys([*flags, "of"], "object")) for part in whole], ignore_index=True)
+    table = pd.concat(
+        [EVIDENCE_COLUMNS.frame(part).astype(dict.fromkeys([*flags, "of"], "object")) for part in parts],
+        ignore_index=True,
+    )
     table = table.assign(**{name: table[name].eq(True) for name in flags}, of=table["of"].fillna(""))
     order = {FACTS: 0, EDGES: 1, ENTROPY: 3, DISTANCE: 4, PERPLEXITY: 5, DRIFT: 6, LIKENESS: 7}
     table["_place"] = table["panel"].map(lambda name: order.get(name, 2))

@@ -11,6 +11,7 @@ from probing.facts.report_pairs import ANSWER_ENDS, ENDS, joined, transitions
 from probing.facts.runs import PAIR
 from probing.facts.store import head_training, sums_of
 from probing.facts.store_pairs import transition_counts
+from probing.kernel.columns import Columns
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
@@ -18,25 +19,16 @@ from probing.kernel.store.stored import fact_runs
 
 #: Of intervals over facts, and over answers, too.
 _ENDS = (*ENDS, *ANSWER_ENDS)
-_OF_RUN = (
-    *(f"value{end}" for end in _ENDS),
-    "swapped_n",
-    "matched",
-    "swapped",
-    *(f"above_swapped{end}" for end in _ENDS),
+_OF_RUN = Columns(
+    (f"value{end}" for end in _ENDS), "swapped_n matched swapped", (f"above_swapped{end}" for end in _ENDS)
 )
 _LOST = tuple(f"{name}{end}" for name in ("lost", "lost_above") for end in _ENDS)
-COLUMNS = (*PAIR, "k", "n", "by_fact", "majority", *(f"base_{name}" for name in _OF_RUN), *_OF_RUN, *_LOST)
+COLUMNS = Columns(PAIR, "k n by_fact majority", (f"base_{name}" for name in _OF_RUN), _OF_RUN, _LOST)
 #: Quantity that is compared between kinds of heads -> its column.
 _SAID = {"lost": "lost_above", "kept": "above_swapped"}
 _SIDE = ("head", "value", "low", "high")
-READ_OUT_COLUMNS = (
-    "model",
-    "what",
-    "heads",
-    *(f"{side}_{name}" for side in ("least", "most") for name in _SIDE),
-    "apart",
-    "changed",
+READ_OUT_COLUMNS = Columns(
+    "model what heads", (f"{side}_{name}" for side in ("least", "most") for name in _SIDE), "apart changed"
 )
 
 
@@ -117,11 +109,11 @@ def read_out(table: pd.DataFrame) -> pd.DataFrame:
             sides = [(row["head"], *(row[f"{column}{end}"] for end in ENDS)) for row in (least, most)]
             apart, signs = bool(sides[1][2] > sides[0][3]), {int(low > 0) - int(high < 0) for _, _, low, high in sides}
             rows.append((model, what, known["head"].nunique(), *sides[0], *sides[1], apart, apart and len(signs) > 1))
-    return pd.DataFrame(rows, columns=list(READ_OUT_COLUMNS))
+    return READ_OUT_COLUMNS.frame(rows)
 
 
-LOSS_COLUMNS = ("head", "seed", "layer", "loss", "start_loss", "below_lens", "steps", "seconds", "start")
-COST_COLUMNS = ("head", "layers", "start", "steps", "seconds", "inner_loss", "below_lens", "last_loss")
+LOSS_COLUMNS = Columns("head seed layer loss start_loss below_lens steps seconds start")
+COST_COLUMNS = Columns("head layers start steps seconds inner_loss below_lens last_loss")
 
 
 def losses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
@@ -196,4 +188,4 @@ def costs(table: pd.DataFrame) -> pd.DataFrame:
                 part.loc[part["layer"] == last, "loss"].iloc[0],
             )
         )
-    return pd.DataFrame(rows, columns=list(COST_COLUMNS))
+    return COST_COLUMNS.frame(rows)

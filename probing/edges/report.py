@@ -37,34 +37,16 @@ from probing.edges.store import (
     training,
 )
 from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, TASK
+from probing.kernel.columns import Columns, floats
 from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 
-_NUMBERS = (
-    "f1_first",
-    "f1_last",
-    "f1_last_low",
-    "f1_last_high",
-    "centre_of_gravity",
-    "expected_layer",
-    "expected_layer_low",
-    "expected_layer_high",
+_NUMBERS = floats(
+    "f1_first f1_last f1_last_low f1_last_high centre_of_gravity expected_layer expected_layer_low expected_layer_high",
     "k_gains",
 )
-COLUMNS = (
-    "model",
-    "encoder",
-    "task",
-    "part",
-    "label",
-    "counts",
-    "n",
-    "seeds",
-    "last",
-    *_NUMBERS,
-    "expected_layer_reason",
-)
+COLUMNS = Columns("model encoder task part label counts n seeds last", _NUMBERS, "expected_layer_reason")
 
 
 def by_label(
@@ -121,7 +103,7 @@ def by_label(
                     reason_of(curve, majority.get(str(label))),
                 )
             )
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
+    return COLUMNS.frame(rows)
 
 
 def _majority(db: Database, task: str, part: str, unseen: bool) -> dict[str, float]:
@@ -149,20 +131,11 @@ def _drawn(rows: pd.DataFrame | None, layers: int) -> NDArray[np.float64]:
     return f1(*np.moveaxis(summed, 2, 0))
 
 
-NAMES = ("model", "encoder", "labels", "task", "kind", "seed", "layer", "last", "part", "targets")
+_PLACE, _TARGETS = Columns("layer", dtype="int64"), Columns("targets", dtype="int64")
+NAMES = Columns("model encoder labels task kind seed", _PLACE, "last part", _TARGETS)
 #: F1, its yardsticks on the same targets (the ceiling: on all targets), and the difference from control labels.
-NUMBERS = (
-    "f1",
-    "memory",
-    "majority",
-    "ceiling",
-    "random",
-    "random_body",
-    "control",
-    "selectivity",
-    "compression",
-    "f1_top",
-    "selectivity_seen",
+NUMBERS = floats(
+    "f1 memory majority ceiling random random_body control selectivity compression f1_top selectivity_seen"
 )
 ENDS = ("steps", "stopped")
 _PROBE = ["run_id", "part", "layer"]
@@ -232,10 +205,9 @@ def scores(
     scored = scored[scored["part"].isin(list(parts))]
     for column, names in (("model", models), ("kind", kinds)):
         scored = scored if names is None else scored[scored[column].isin(list(names))]
-    table = scored[[*NAMES, *NUMBERS, *ENDS]].astype(
-        dict.fromkeys(NUMBERS, "float64") | {"layer": "int64", "targets": "int64"}
+    return by_task(
+        Columns(NAMES, NUMBERS, ENDS).of(scored), "model", "task", "encoder", "labels", "kind", "seed", "part", "layer"
     )
-    return by_task(table, "model", "task", "encoder", "labels", "kind", "seed", "part", "layer")
 
 
 def of_trained(table: pd.DataFrame) -> pd.DataFrame:
@@ -243,41 +215,18 @@ def of_trained(table: pd.DataFrame) -> pd.DataFrame:
     return table[(table["encoder"] == TRAINED) & (table["labels"] == TASK)]
 
 
-SCORES = ("model", "task", "kind", "seed", "layer", "part", "f1", "targets", "f1_top", *ENDS)
-SUMMARY = (
-    "model",
-    "encoder",
-    "task",
-    "part",
-    "seeds",
-    "f1_first",
-    "f1_last",
-    "memory",
-    "ceiling",
-    "centre_of_gravity",
-    "expected_layer",
-    "expected_layer_low",
-    "expected_layer_high",
-    "k_weights",
-    "k_gains",
-    "f1_first_top",
-    "f1_last_top",
-    "gain_above_memory",
-    "selectivity_seen",
-    *MARKS,
+SCORES = Columns("model task kind seed layer part f1 targets f1_top", ENDS)
+_FIRST_AND_LAST = Columns("model encoder task part seeds f1_first f1_last")
+_PLACES = Columns(
+    "memory ceiling centre_of_gravity expected_layer expected_layer_low expected_layer_high k_weights k_gains",
+    *("f1_first_top f1_last_top gain_above_memory selectivity_seen", MARKS),
 )
+SUMMARY = Columns(_FIRST_AND_LAST, _PLACES)
 #: A LaTeX table has intervals, too.
-LATEX = (
-    *SUMMARY[:7],
-    "f1_last_low",
-    "f1_last_high",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "gain_above_memory",
-    "gain_above_memory_low",
-    "gain_above_memory_high",
-    *(name for name in SUMMARY[7:] if name != "gain_above_memory"),
+LATEX = Columns(
+    _FIRST_AND_LAST,
+    "f1_last_low f1_last_high gain gain_low gain_high gain_above_memory gain_above_memory_low gain_above_memory_high",
+    _PLACES.without("gain_above_memory"),
 )
 
 

@@ -27,6 +27,7 @@ from probing.edges.numbers import (
 )
 from probing.edges.store import edge_runs, score_counts, sentence_counts
 from probing.edges.targets import AT, CONTROL, CUMULATIVE, KINDS, TASK
+from probing.kernel.columns import Columns, floats
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database, remembered
 
@@ -253,11 +254,13 @@ def spread_of(curves: Iterable[EdgeCurve]) -> SeedSpread | None:
 
 #: A baseline that is stored for tasks whose targets have several labels: no single label is an answer there.
 MEMORY_EACH = "memory-each"
-_POINTS = ("model", "encoder", "task", "kind", "part", "layer", "last", "seeds", "targets", "value", "low", "high")
-_WEIGHTS = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "weight", "normed", "norm")
-_ON_SEEN = ("value_seen", "f1_seen", "control_seen", "targets_seen")
-_SELECTIVE = ("model", "encoder", "task", "kind", "part", "layer", "last", "value", "f1", "control", *_ON_SEEN)
-_CODES = ("model", "encoder", "task", "kind", "layer", "last", "seeds", "value", "bits", "uniform", "targets")
+_POINTS = Columns("model encoder task kind part layer last seeds targets", floats("value low high"))
+_WEIGHTS = Columns("model encoder task kind layer last seeds weight normed norm")
+_SELECTIVE = Columns(
+    *("model encoder task kind part layer last", floats("value f1 control value_seen f1_seen control_seen")),
+    Columns("targets_seen", dtype="int64"),
+)
+_CODES = Columns("model encoder task kind layer last seeds value bits uniform targets")
 
 
 def f1_by_layer(
@@ -271,7 +274,7 @@ def f1_by_layer(
 ) -> pd.DataFrame:
     """Micro F1 (value) of every probe, mean over seeds, with its interval over seeds and sentences; last is L."""
     rows = [point for curve in curves(db, part, kind, unseen, models=models, tasks=tasks) for point in _points(curve)]
-    return pd.DataFrame(rows, columns=list(_POINTS)).astype(dict.fromkeys(("value", "low", "high"), "float64"))
+    return _POINTS.frame(rows)
 
 
 def _points(curve: EdgeCurve) -> list[tuple]:
@@ -311,7 +314,7 @@ def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:
             (*key, kind, layer, last, seeds, weights[layer], shares[layer], norms[layer])
             for layer in range(len(weights))
         ]
-    return pd.DataFrame(rows, columns=list(_WEIGHTS))
+    return _WEIGHTS.frame(rows)
 
 
 def selectivity(
@@ -345,8 +348,7 @@ def selectivity(
             )
             seen = (float(numbers.selectivity(own, arbitrary)), own, arbitrary, targets)
             rows.append((*_name(curve), kind, part, int(layer), int(curve.layers[-1]), *scores, *seen))
-    floats = dict.fromkeys(("value", "f1", "control", *_ON_SEEN[:3]), "float64")
-    return pd.DataFrame(rows, columns=list(_SELECTIVE)).astype(floats | {"targets_seen": "int64"})
+    return _SELECTIVE.frame(rows)
 
 
 def _f1_on_seen(db: Database, kind: str, part: str, labels: str) -> dict[tuple[str, str, str, int], tuple[float, int]]:
@@ -401,4 +403,4 @@ def compression(db: Database, kind: str | None = None) -> pd.DataFrame:
             value = float(np.mean(numbers.compression(group["uniform"], group["bits"])))
             means = (group["bits"].mean(), group["uniform"].mean(), int(group["targets"].max()))
             rows.append((*name, int(layer), int(group["layers"].max()) - 1, len(group), value, *means))
-    return store.by_task(pd.DataFrame(rows, columns=list(_CODES)), "model", "task", "encoder", "layer")
+    return store.by_task(_CODES.frame(rows), "model", "task", "encoder", "layer")

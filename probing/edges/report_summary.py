@@ -37,6 +37,7 @@ from probing.edges.report_curves import (
     weights_by_layer,
 )
 from probing.edges.store import baseline_counts, by_task, edge_tasks, training
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 
@@ -113,36 +114,16 @@ def _frame(compared: Sequence[Comparison]) -> pd.DataFrame:
 #: Parts of the data that have scores; dev, which also stopped the training, comes first, as in the paper.
 PARTS = ("dev", "test")
 BASELINES = ("memory", "majority")
-NAMES = ("model", "encoder", "task", "part", "seeds")
-#: Numbers computed from gains; empty if these are not resolved.
-PLACES = ("expected_layer", "expected_layer_low", "expected_layer_high", "k_gains")
-NUMBERS = (
-    "f1_first",
-    "f1_last",
-    "f1_last_low",
-    "f1_last_high",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "memory",
-    "majority",
-    "ceiling",
-    "random",
-    "selectivity",
-    "compression",
-    "centre_of_gravity",
-    *PLACES[:3],
-    "k_weights",
-    "k_gains",
-    "f1_first_top",
-    "f1_last_top",
-    "gain_above_memory",
-    "gain_above_memory_low",
-    "gain_above_memory_high",
-    "selectivity_seen",
+NAMES = Columns("model encoder task part seeds")
+NUMBERS = floats(
+    "f1_first f1_last f1_last_low f1_last_high gain gain_low gain_high memory majority ceiling random selectivity",
+    "compression centre_of_gravity expected_layer expected_layer_low expected_layer_high k_weights k_gains",
+    "f1_first_top f1_last_top gain_above_memory gain_above_memory_low gain_above_memory_high selectivity_seen",
 )
 #: Why an expected layer is empty, whether a centre of gravity means something, and how many probes patience stopped.
-MARKS = ("expected_layer_reason", "weights_near_uniform", "probes", "probes_stopped")
+MARKS = Columns(
+    "expected_layer_reason", Columns("weights_near_uniform", dtype="boolean"), integers("probes probes_stopped")
+)
 
 
 def summary(
@@ -189,12 +170,7 @@ def summary(
                 }
                 | dict(zip(("probes", "probes_stopped"), ends.get(name, (None, None)), strict=True))
             )
-    kinds = dict.fromkeys(NUMBERS, "float64") | {
-        "weights_near_uniform": "boolean",
-        "probes": "Int64",
-        "probes_stopped": "Int64",
-    }
-    table = pd.DataFrame(rows, columns=[*NAMES, "last", "targets", *NUMBERS, *MARKS]).astype(kinds)
+    table = Columns(NAMES, "last targets", NUMBERS, MARKS).frame(rows)
     return by_task(table, "model", "task", "encoder", "part")
 
 

@@ -6,14 +6,23 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.facts.forgotten import DEFINITIONS, PARTS, fate_of, outcome_words, part_of
+from probing.facts.forgotten import DEFINITIONS, FATES, PARTS, fate_of, outcome_words, part_of
 from probing.facts.report_any import COLUMNS as _RIGHT_ANY
 from probing.facts.report_any import right_any
+from probing.facts.report_forgotten import COLUMNS as FORGOTTEN_COLUMNS
 from probing.facts.report_forgotten import forgotten
-from probing.facts.report_layers import precision, total
-from probing.facts.report_pairs import FACT_COLUMNS, listed_facts, named_pairs, transitions_beside_wrong
-from probing.facts.runs import RunSelection, pairs
+from probing.facts.report_layers import INNER, NUMBERS, precision, total
+from probing.facts.report_pairs import (
+    BESIDE,
+    FACT_COLUMNS,
+    listed_facts,
+    named_pairs,
+    transitions_beside_wrong,
+)
+from probing.facts.report_pairs import NUMBERS as PAIR_NUMBERS
+from probing.facts.runs import NAMES, RunSelection, pairs
 from probing.facts.store_facts import answers_of, commonest_answer_of_template, templates
+from probing.kernel.columns import Columns
 from probing.kernel.errors import OptionError
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import listed
@@ -26,143 +35,17 @@ from probing.kernel.success_report import scores, without_weights
 
 #: Outcomes that are listed if none are named: those that fine-tuning could change.
 CHANGED = ("lost", "kept", "gained")
-_PRECISION_MORE = (
-    "chance",
-    "matched",
-    "above_majority",
-    "above_majority_low",
-    "above_majority_high",
-    "above_swapped",
-    "above_swapped_low",
-    "above_swapped_high",
-    "above_majority_low_answers",
-    "above_majority_high_answers",
-    "above_swapped_low_answers",
-    "above_swapped_high_answers",
-)
-_PRECISION = (
-    "model",
-    "head",
-    "seed",
-    "probe_set",
-    "k",
-    "average",
-    "layer",
-    "n",
-    "value",
-    "low",
-    "high",
-    "low_answers",
-    "high_answers",
-    "majority",
-    "swapped",
-    "swapped_n",
-)
-_TOTAL = (
-    "model",
-    "head",
-    "seed",
-    "probe_set",
-    "k",
-    "average",
-    "n",
-    "last_layer",
-    "total",
-    "inner_own",
-    "inner_swapped",
-    "inner_n",
-    "inner_p",
-)
-_TOTAL_MORE = (
-    "last_low",
-    "last_high",
-    "last_low_answers",
-    "last_high_answers",
-    "total_low",
-    "total_high",
-    "intermediate_share",
-    "seeds",
-    "seed_union",
-    "majority",
-    "matched_last",
-    "swapped_last",
-)
-_FORGOTTEN = ("model", "head", "seed", "k", "definition", "relations", "forgotten", "share", "names")
-_TRANSITIONS = (
-    "base",
-    "model",
-    "head",
-    "seed",
-    "probe_set",
-    "k",
-    "kept",
-    "gained",
-    "lost",
-    "never",
-    "p_value",
-    "still_inside",
-    "moved",
-    "suppressed",
-    "displaced",
-    "not_read",
-    "still_inside_share",
-    "still_inside_wrong",
-    "moved_share",
-    "moved_wrong",
-)
-_TRANSITIONS_MORE = (
-    "n",
-    "only_base",
-    "only_model",
-    "base_value",
-    "value",
-    "difference",
-    "low",
-    "high",
-    "low_answers",
-    "high_answers",
-    "still_inside_low",
-    "still_inside_high",
-    "moved_low",
-    "moved_high",
-)
+_PRECISION = Columns(NAMES, "k average layer n value low high low_answers high_answers majority swapped swapped_n")
+_LAST = Columns(NAMES, "k average n last_layer")
+_TOTAL = Columns(_LAST, "total", INNER)
+_FORGOTTEN = FORGOTTEN_COLUMNS.without("run_id probe_set")
+_OUTCOMES = Columns("base", NAMES, "k kept gained lost never p_value")
+_FATES = Columns(FATES, "still_inside_share still_inside_wrong moved_share moved_wrong")
+_TRANSITIONS = Columns(_OUTCOMES, _FATES)
 #: Columns of each fact, without the ids of the two runs.
-_FACTS = tuple(name for name in FACT_COLUMNS if name not in ("base_run_id", "run_id"))
-_FACTS_SHOWN = (
-    "probe_set",
-    "head",
-    "k",
-    "part",
-    "relation",
-    "subject",
-    "object",
-    "base_rank",
-    "rank",
-    "base_answer",
-    "answer",
-    "fate",
-)
-_TASKS = (
-    "model",
-    "base",
-    "objective",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "baseline",
-    "baseline_name",
-    "other",
-    "other_name",
-    "n",
-    "decides",
-    "verdict",
-    "closed",
-    "published",
-    "published_metric",
-    "published_source",
-)
-_TASKS_SHOWN = ("model", "objective", "metric", "value", "low", "high", "baseline", "baseline_name", "n", "verdict")
+_FACTS = FACT_COLUMNS.without("base_run_id run_id")
+_FACTS_SHOWN = Columns("probe_set head k part relation subject object base_rank rank base_answer answer fate")
+_TASKS_SHOWN = Columns("model objective metric value low high baseline baseline_name n verdict")
 _OF_FACTS = ("precision", "right_any", "total", "forgotten", "transitions", "facts")
 
 
@@ -271,8 +154,8 @@ KNOWLEDGE = Reports(
             "by layer",
             _precision,
             _PRECISION,
-            shown=(*_PRECISION[:11], "swapped"),
-            csv=(*_PRECISION, *_PRECISION_MORE),
+            shown=_PRECISION.without("low_answers high_answers majority swapped_n"),
+            csv=Columns(_PRECISION, NUMBERS.without(_PRECISION)),
         ),
         Report(
             "knowledge",
@@ -289,8 +172,11 @@ KNOWLEDGE = Reports(
             "of the last and of any layer",
             _total,
             _TOTAL,
-            shown=(*_TOTAL[:8], *_TOTAL_MORE[:2], "total", "total_low", "total_high", *_TOTAL[9:]),
-            csv=(*_TOTAL, *_TOTAL_MORE),
+            shown=Columns(_LAST, "last_low last_high total total_low total_high", INNER),
+            csv=Columns(
+                *(_TOTAL, "last_low last_high last_low_answers last_high_answers total_low total_high"),
+                "intermediate_share seeds seed_union majority matched_last swapped_last",
+            ),
         ),
         Report(
             "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
@@ -301,8 +187,8 @@ KNOWLEDGE = Reports(
             "base to fine-tuned",
             _transitions,
             _TRANSITIONS,
-            shown=(*_TRANSITIONS[:11], "difference", "low", "high", *_TRANSITIONS[11:]),
-            csv=(*_TRANSITIONS, *_TRANSITIONS_MORE),
+            shown=Columns(_OUTCOMES, "difference low high", _FATES),
+            csv=Columns(_TRANSITIONS, Columns(PAIR_NUMBERS, BESIDE).without(_TRANSITIONS)),
         ),
         Report(
             "knowledge",
@@ -315,7 +201,7 @@ KNOWLEDGE = Reports(
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
-        Report("knowledge", "tasks", "scores", _tasks, _TASKS, shown=_TASKS_SHOWN, csv=_TASKS),
+        Report("knowledge", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
         Filter(
@@ -368,7 +254,7 @@ KNOWLEDGE = Reports(
 )
 
 
-COLUMNS = ("model", "outcome", "rank", "best_rank", "best_layer", "known_at")
+COLUMNS = Columns("model outcome rank best_rank best_layer known_at")
 
 
 def fates(before: Sequence[int], after: Mapping[str, Sequence[int]], k: int = 1) -> pd.DataFrame:
@@ -385,7 +271,7 @@ def fates(before: Sequence[int], after: Mapping[str, Sequence[int]], k: int = 1)
         best = min(ranks[1:])
         known = ", ".join(str(layer) for layer, rank in enumerate(ranks) if layer and rank == 1)
         rows.append((model, outcome, ranks[-1], best, 1 + list(ranks[1:]).index(best), known))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return COLUMNS.frame(rows)
 
 
 @dataclass(frozen=True)

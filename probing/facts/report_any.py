@@ -7,12 +7,13 @@ import numpy as np
 import pandas as pd
 
 from probing.facts.corpus import share_of
-from probing.facts.runs import IDENTITY, identities
+from probing.facts.runs import NAMES, identities
 from probing.facts.store_facts import first_words
+from probing.kernel.columns import Columns
 from probing.kernel.stats.intervals import wilson
 from probing.kernel.store.database import Database
 
-COLUMNS = (*IDENTITY[1:], "relation", "layer", "n", "value", "low", "high", "constant", "swapped", "swapped_n")
+COLUMNS = Columns(NAMES, "relation layer n value low high constant swapped swapped_n")
 
 
 def right_any(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def right_any(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
             answers = facts[["prompt", "answer"]].drop_duplicates().groupby("prompt")["answer"].agg(set).to_dict()
             if 2 * sum(len(some) for some in answers.values() if len(some) > 1) > sum(map(len, answers.values())):
                 rows += [{**run, "relation": relation, **row} for row in _by_layer(facts, answers)]
-    return pd.DataFrame(rows, columns=[IDENTITY[0], *COLUMNS])
+    return pd.DataFrame(rows, columns=["run_id", *COLUMNS])
 
 
 def _by_layer(facts: pd.DataFrame, answers: dict[str, set[str]]) -> list[dict]:

@@ -10,6 +10,7 @@ from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import relations
 from probing.facts.store_pairs import against_last, relation_exposures
 from probing.facts.totals import hits_of, onset
+from probing.kernel.columns import Columns, floats
 from probing.kernel.fact import EXPOSURES
 from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import wider
@@ -17,27 +18,11 @@ from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
 
 _EXPOSURES = {name: name.replace(" ", "_") for name in (*EXPOSURES, "unknown")}
-_NUMBERS = ("last", "best_inner", "drop", "p_authors", "p_strict")
-COLUMNS = (*IDENTITY, "k", "definition", "relations", "forgotten", "share", "names")
-RELATION_COLUMNS = (
-    "run_id",
-    "model",
-    "head",
-    "probe_set",
-    "relation",
-    "label",
-    "cardinality",
-    "n",
-    "last",
-    "best_inner",
-    "best_layer",
-    "drop",
-    *DEFINITIONS,
-    "p_authors",
-    "p_strict",
-    "family_size",
-    "doubling",
-    *_EXPOSURES.values(),
+COLUMNS = Columns(IDENTITY, "k definition relations forgotten share names")
+RELATION_COLUMNS = Columns(
+    Columns("run_id model head probe_set relation label cardinality n", floats("last best_inner")),
+    Columns("best_layer", floats("drop"), DEFINITIONS, floats("p_authors p_strict"), "family_size doubling"),
+    _EXPOSURES.values(),
 )
 
 
@@ -66,7 +51,7 @@ def forgotten(
                 names = tuple(sorted(relation.relation for relation in judged if getattr(relation, definition)))
                 share = share_forgotten(definition, len(names), len(judged), run.probe_set)
                 rows.append((*run, int(k), definition, len(judged), len(names), share, names))
-    found_rows = pd.DataFrame(rows, columns=list(COLUMNS))
+    found_rows = COLUMNS.frame(rows)
     return found_rows.sort_values(["model", "head", "seed", "probe_set", "k"], kind="stable").reset_index(drop=True)
 
 
@@ -127,7 +112,7 @@ def relation_forgetting(
                     *(int(sizes.get((run.run_id, relation.relation, exposure), 0)) for exposure in _EXPOSURES),
                 )
             )
-    return pd.DataFrame(rows, columns=list(RELATION_COLUMNS)).astype(dict.fromkeys(_NUMBERS, "float64"))
+    return RELATION_COLUMNS.frame(rows)
 
 
 def by_model(table: pd.DataFrame, definition: str, order: Sequence[str]) -> pd.DataFrame:

@@ -10,6 +10,7 @@ from probing.facts.runs import IDENTITY, identities
 from probing.facts.store import answer_clusters, inner_layers, sums_of, totals
 from probing.facts.store_pairs import answer_types, exit_counts, layers_stored, seed_unions
 from probing.facts.totals import KINDS, ExitCounts, KnowledgeCounts, compare_early_exit, knowledge, shares
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import (
     AVERAGES,
@@ -47,15 +48,17 @@ WITH_MAJORITY = ("p_at_1", "answer_p_at_1")
 #: A random answer of the relation: a baseline only for ranks among these answers.
 WITH_CHANCE = ("answer_p_at_1",)
 _VALUE = ("value", "low", "high")
-_ABOVE_MAJORITY = ("above_majority", "above_majority_low", "above_majority_high")
-_ABOVE_SWAPPED = ("above_swapped", "above_swapped_low", "above_swapped_high")
+_ABOVE_MAJORITY = floats("above_majority above_majority_low above_majority_high")
+_ABOVE_SWAPPED = floats("above_swapped above_swapped_low above_swapped_high")
 _KEYS = ["run_id", "layer", "relation"]
 #: Ends of the intervals for the case that answers are drawn again, too.
 _ANSWERS = ("low_answers", "high_answers")
-_ALL_ANSWERS = tuple(f"{prefix}{end}" for prefix in ("", "above_majority_", "above_swapped_") for end in _ANSWERS)
-_NUMBERS = (*_VALUE, "majority", "chance", "swapped", "matched", *_ABOVE_MAJORITY, *_ABOVE_SWAPPED, *_ALL_ANSWERS)
+_ALL_ANSWERS = floats(*(f"{prefix}{end}" for prefix in ("", "above_majority_", "above_swapped_") for end in _ANSWERS))
 #: Number of facts that have a swapped subject; empty if it was not measured.
-_COLUMNS = (*_NUMBERS, "swapped_n")
+_SWAPPED_N = integers("swapped_n")
+_BASIC = floats("value low high majority chance swapped matched")
+NUMBERS = Columns(_BASIC, _ABOVE_MAJORITY, _ABOVE_SWAPPED, _ALL_ANSWERS, _SWAPPED_N)
+_OF_LAYER = Columns(IDENTITY, "layer n relations")
 
 
 def by_layer(
@@ -115,21 +118,8 @@ def by_layer(
             *above,
         )
         rows.append((*run, layer, got.n, got.relations, *numbers))
-    names = (
-        *_VALUE,
-        "majority",
-        "chance",
-        "swapped",
-        "matched",
-        *_ABOVE_SWAPPED,
-        "swapped_n",
-        *_ABOVE_MAJORITY,
-        *_ALL_ANSWERS,
-    )
-    frame = pd.DataFrame(rows, columns=[*IDENTITY, "layer", "n", "relations", *names])
-    return frame[[*IDENTITY, "layer", "n", "relations", *_COLUMNS]].astype(
-        dict.fromkeys(_NUMBERS, "float64") | {"swapped_n": "Int64"}
-    )
+    frame = Columns(_OF_LAYER, _BASIC, _ABOVE_SWAPPED, _SWAPPED_N, _ABOVE_MAJORITY, _ALL_ANSWERS).frame(rows)
+    return frame[[*_OF_LAYER, *NUMBERS]]
 
 
 def precision(
@@ -148,7 +138,7 @@ def precision(
         )
         for k in ks
     ]
-    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *_COLUMNS]
+    columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *NUMBERS]
     points = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
     return (
         points[columns]
@@ -198,7 +188,7 @@ def precision_by_relation(
     points["swapped_n"] = points["other_n"].where(points["other_n"] > 0).astype("Int64")
     for name, side in (("swapped", "other"), ("matched", "own")):
         points[name] = (points[f"{side}_{k}"] / points["swapped_n"]).astype("float64")
-    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *_COLUMNS]
+    columns = ["run_id", "model", "head", "probe_set", "relation", "label", "cardinality", "layer", "n", *NUMBERS]
     return (
         points[columns]
         .sort_values(["model", "head", "probe_set", "run_id", "relation", "layer"])
@@ -282,11 +272,11 @@ def _baseline(rows: pd.DataFrame, n: str, hits: str) -> list[RelationCounts]:
     ]
 
 
-_SHARES = ("last_layer", "last_low", "last_high", "total", "total_low", "total_high", "intermediate_share")
-_TOTAL_ANSWERS = ("last_low_answers", "last_high_answers")
-_BASELINES = ("majority", "matched_last", "swapped_last", *_TOTAL_ANSWERS)
-_INNER = ("inner_own", "inner_swapped", "inner_n", "inner_p")
-TOTAL_COLUMNS = (*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union", *_BASELINES, *_INNER)
+_SHARES = floats("last_layer last_low last_high total total_low total_high intermediate_share")
+_UNIONS = Columns(IDENTITY, "k average n relations", _SHARES, "seeds", floats("seed_union"))
+_BASELINES = floats("majority matched_last swapped_last last_low_answers last_high_answers")
+INNER = Columns(integers("inner_own inner_swapped inner_n"), floats("inner_p"))
+TOTAL_COLUMNS = Columns(_UNIONS, _BASELINES, INNER)
 
 
 def total(
@@ -329,14 +319,10 @@ def total(
         shares = (every.value, every.low, every.high, got.intermediate_share) if whole else (None,) * 4
         either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
         rows.append((*run, k, average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
-    frame = pd.DataFrame(rows, columns=[*IDENTITY, "k", "average", "n", "relations", *_SHARES, "seeds", "seed_union"])
-    frame = frame.merge(
+    frame = _UNIONS.frame(rows).merge(
         _baselines(db, run_ids, ks, averages, exposures, answer_in_subject), on=["run_id", "k", "average"], how="left"
     )
-    frame = frame.merge(inner, on=["run_id", "k"], how="left")[list(TOTAL_COLUMNS)]
-    return frame.astype(
-        dict.fromkeys([*_SHARES, "seed_union", *_BASELINES, "inner_p"], "float64") | dict.fromkeys(_INNER[:3], "Int64")
-    )
+    return TOTAL_COLUMNS.of(frame.merge(inner, on=["run_id", "k"], how="left"))
 
 
 def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
@@ -353,13 +339,13 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 def _inner(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None
 ) -> pd.DataFrame:
-    """run_id, k and the columns of ``_INNER``."""
+    """run_id, k and the columns of ``INNER``."""
     inner = inner_layers(db, run_ids, exposures, answer_in_subject)
     inner["inner_p"] = mcnemar_exact_many(
         inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"]
     )
     return inner.rename(columns={"own": "inner_own", "swapped": "inner_swapped", "n": "inner_n"})[
-        ["run_id", "k", *_INNER]
+        ["run_id", "k", *INNER]
     ]
 
 
@@ -374,14 +360,14 @@ def _baselines(
     """Guessing at the last layer (``_BASELINES``) by run, k and average, with its interval over answers."""
     tables = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
     table = pd.concat(tables, ignore_index=True) if tables else precision(db, [])
-    named = {name.removeprefix("last_"): name for name in _TOTAL_ANSWERS}
+    named = {end: f"last_{end}" for end in _ANSWERS}
     return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[
         ["run_id", "k", "average", *_BASELINES]
     ]
 
 
-_EXIT_SHARES = ("last_layer", "early_exit", "union", "difference", "low", "high", "p_value")
-EARLY_EXIT_COLUMNS = ("run_id", "model", "head", "probe_set", "k", "n", *_EXIT_SHARES)
+_EXIT_SHARES = floats("last_layer early_exit union difference low high p_value")
+EARLY_EXIT_COLUMNS = Columns("run_id model head probe_set k n", _EXIT_SHARES)
 
 
 def early_exit(
@@ -411,7 +397,7 @@ def early_exit(
         change = got.difference
         shares = (got.last_layer, got.early_exit, got.union, change.value, change.low, change.high, change.p)
         rows.append((run.run_id, run.model, run.head, run.probe_set, int(k), got.n, *shares))
-    return pd.DataFrame(rows, columns=list(EARLY_EXIT_COLUMNS)).astype(dict.fromkeys(_EXIT_SHARES, "float64"))
+    return EARLY_EXIT_COLUMNS.frame(rows)
 
 
 def _exit_counts(relation: str, rows: list) -> ExitCounts:
@@ -427,7 +413,7 @@ def _exit_counts(relation: str, rows: list) -> ExitCounts:
     return ExitCounts(relation, chosen, scored, union)
 
 
-ANSWER_COLUMNS = ("run_id", "model", "head", "probe_set", "layer", "kind", "n", "share")
+ANSWER_COLUMNS = Columns("run_id model head probe_set layer kind n", floats("share"))
 
 
 def answer_drift(
@@ -445,4 +431,4 @@ def answer_drift(
                 (run.run_id, run.model, run.head, run.probe_set, layer, kind, types.get(kind, 0), of_kind[kind])
                 for kind in KINDS
             ]
-    return pd.DataFrame(rows, columns=list(ANSWER_COLUMNS)).astype({"share": "float64"})
+    return ANSWER_COLUMNS.frame(rows)

@@ -20,6 +20,7 @@ from probing.facts.store_pairs import (
     paired_majority,
     transition_counts,
 )
+from probing.kernel.columns import Columns, floats
 from probing.kernel.errors import StoreError
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, canonical_heads
@@ -32,10 +33,10 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.stored import fact_runs
 
 _COUNTS = (*PARTS, *FATES)
-_SHARES = ("base_value", "value", "difference", "low", "high", "low_answers", "high_answers", "p_value")
-_NUMBERS = ("n", "only_base", "only_model", *PARTS, *_SHARES, *FATES)
-TRANSITION_COLUMNS = (*PAIR, "k", *_NUMBERS)
-RELATION_COLUMNS = (*PAIR, "relation", "label", "k", *_NUMBERS)
+_SHARES = floats("base_value value difference low high low_answers high_answers p_value")
+NUMBERS = Columns("n only_base only_model", PARTS, _SHARES, FATES)
+TRANSITION_COLUMNS = Columns(PAIR, "k", NUMBERS)
+RELATION_COLUMNS = Columns(PAIR, "relation label k", NUMBERS)
 #: Of the fates at an inner layer: share of the lost facts, share of equally confident wrong answers, and the interval
 #: of the difference.
 BESIDE = tuple(f"{fate}_{name}" for fate in ("still_inside", "moved") for name in ("share", "wrong", "low", "high"))
@@ -142,9 +143,7 @@ def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject,
                 rows.append(
                     (*pair, *name, int(k), *_numbers(counts.get(key, _NOTHING), sides, answers.get(key, UNKNOWN)))
                 )
-    frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS if by_relation else TRANSITION_COLUMNS)).astype(
-        dict.fromkeys(_SHARES, "float64")
-    )
+    frame = (RELATION_COLUMNS if by_relation else TRANSITION_COLUMNS).frame(rows)
     order = ["model", "head", "seed", "probe_set", "base_run_id", "run_id", *(["relation"] if by_relation else ["k"])]
     return frame.sort_values(order, kind="stable").reset_index(drop=True)
 
@@ -160,24 +159,11 @@ def _numbers(got: Transitions, one_sided: Sequence[int], answers: tuple) -> tupl
 
 
 #: Columns of each fact, see ``facts.store_pairs.paired_facts``.
-_OF_FACT = (
-    "part",
-    "relation",
-    "subject",
-    "object",
-    "base_rank",
-    "rank",
-    "base_answer",
-    "answer",
-    "fate",
-    "prompt",
-    "base_probability",
-    "probability",
-    "base_answer_probability",
-    "answer_probability",
-    "fact_id",
+_OF_FACT = Columns(
+    "part relation subject object base_rank rank base_answer answer fate prompt base_probability probability",
+    "base_answer_probability answer_probability fact_id",
 )
-FACT_COLUMNS = (*PAIR, "k", *_OF_FACT)
+FACT_COLUMNS = Columns(PAIR, "k", _OF_FACT)
 
 
 def listed_facts(
@@ -232,21 +218,12 @@ def named_pairs(
     return by_fact
 
 
-_PAIRED_SHARES = (
-    "base_value",
-    "base_low",
-    "base_high",
-    "value",
-    "low",
-    "high",
-    "difference",
-    "difference_low",
-    "difference_high",
-    "difference_low_answers",
-    "difference_high_answers",
-    "more_low_answers",
-    "more_high_answers",
-    "p_value",
+_PAIRED_COLUMNS = Columns(
+    "layer n both base_only model_only neither",
+    floats(
+        "base_value base_low base_high value low high difference difference_low difference_high difference_low_answers",
+        "difference_high_answers more_low_answers more_high_answers p_value",
+    ),
 )
 
 
@@ -279,8 +256,7 @@ def paired_by_layer(
         ours = [(hits / row.n, *wilson(hits, row.n)) for hits in (both + base_only, both + model_only)]
         change = (got.value, got.low, got.high, *ends, got.p)
         rows.append((int(row.layer), int(row.n), both, base_only, model_only, neither, *ours[0], *ours[1], *change))
-    columns = ["layer", "n", "both", "base_only", "model_only", "neither", *_PAIRED_SHARES]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(_PAIRED_SHARES, "float64"))
+    return _PAIRED_COLUMNS.frame(rows)
 
 
 #: A base that knows fewer facts of a relation is no measure of what was lost of it: such relations come last.

@@ -16,7 +16,8 @@ from probing.kernel.store.database import Database
 from probing.kernel.store.stored import fact_runs, newest
 from probing.kernel.success import training_of
 
-IDENTITY = ("run_id", "model", "head", "seed", "probe_set")
+NAMES = ("model", "head", "seed", "probe_set")
+IDENTITY = ("run_id", *NAMES)
 PAIR = ("base_run_id", "run_id", "base", "model", "head", "seed", "probe_set")
 
 

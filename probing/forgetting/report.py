@@ -8,24 +8,13 @@ from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs
 from probing.forgetting.ways import LOST_OUTCOMES
+from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
-_MEMORY_SHOWN = (
-    "model",
-    "way",
-    "protocol",
-    "stated",
-    "never_had",
-    "difference",
-    "low",
-    "high",
-    "n_never_had",
-    "detectable",
-    "verdict",
-)
+_MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 

@@ -28,6 +28,7 @@ from probing.forgetting.ways import (
     usual_level,
     usual_protocol,
 )
+from probing.kernel.columns import Columns
 from probing.kernel.objectives import CONTROL
 from probing.kernel.relatives import named
 from probing.kernel.stats.intervals import whole_shares
@@ -69,36 +70,13 @@ def usual(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.loc[[key in counted for key in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]
 
 
-OUTCOME = (*KEYS, "control", "part", "n", "known", "per_100", "note")
+OUTCOME = Columns(KEYS, "control part n known per_100 note")
 #: The interval of a test of memory, and that without the commonest answer.
 _ENDS = ("low", "high", "low_without", "high_without")
-_COMPARED = (
-    "way",
-    "level",
-    "protocol",
-    "yardstick",
-    "share",
-    "yardstick_share",
-    "difference",
-    "low",
-    "high",
-    "n",
-    "n_yardstick",
-)
-WAYS_BACK = (*KEYS, *_COMPARED)
-MEMORY_COLUMNS = (
-    *KEYS,
-    "way",
-    "protocol",
-    "seeds",
-    "stated",
-    "never_had",
-    "difference",
-    *_ENDS,
-    "n",
-    "n_never_had",
-    "detectable",
-    "verdict",
+_COMPARED = Columns("way level protocol yardstick share yardstick_share difference low high n n_yardstick")
+WAYS_BACK = Columns(KEYS, _COMPARED)
+MEMORY_COLUMNS = Columns(
+    KEYS, "way protocol seeds stated never_had difference", _ENDS, "n n_never_had detectable verdict"
 )
 
 
@@ -123,7 +101,7 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
             }
             note = run["not_put_back"] if part == LAYERS_BACK and pd.notna(run["not_put_back"]) else ""
             rows.append(row | {"per_100": 100 * row["n"] / max(1, row["known"]), "note": note})
-    return pd.DataFrame(rows, columns=list(OUTCOME))
+    return OUTCOME.frame(rows)
 
 
 def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
@@ -223,26 +201,9 @@ def hundred(
     return table.merge(yardstick_rows, left_on="part", right_index=True, how="left")
 
 
-FACTS = (
-    "fact_id",
-    "relation",
-    "subject",
-    "object",
-    "way",
-    "layer",
-    "fitted",
-    "layers_back",
-    "after_5",
-    "after_15",
-    "after_45",
-    "by_subject",
-    "base_logp",
-    "logp",
-    "rank",
-    "margin",
-    "exposure",
-    "reworded",
-    "prompt",
+FACTS = Columns(
+    "fact_id relation subject object way layer fitted layers_back after_5 after_15 after_45 by_subject base_logp logp",
+    "rank margin exposure reworded prompt",
 )
 FALLS = (*KEYS, "lost", "fall", "rank", "margin", "second", "near")
 #: A margin of fewer nats is near.

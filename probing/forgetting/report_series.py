@@ -7,6 +7,7 @@ import pandas as pd
 
 from probing.forgetting.series import KNOWN_UP_TO, story
 from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
+from probing.kernel.columns import Columns
 from probing.kernel.objectives import CONTROL
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import NAMES, named
@@ -201,27 +202,9 @@ def _at_layers(counted: pd.DataFrame, layers: Sequence[int] | None) -> pd.DataFr
 _ENDS = {"": "mean", "_low": "min", "_high": "max"}
 #: Trainings that agree in these differ by their seed alone, and were asked equally many facts.
 _POINT = ["base", "objective", "probe_set", "protection", "variant", "asked"]
-COLUMNS = (
-    "base",
-    "objective",
-    "protection",
-    "probe_set",
-    "k",
-    "seeds",
-    "metric",
-    "score",
-    "score_low",
-    "score_high",
-    "facts",
-    "kept",
-    "kept_low",
-    "kept_high",
-    "kept_count",
-    "dominated",
-    "control",
-    "asked",
-    "variant",
-    "steps",
+COLUMNS = Columns(
+    "base objective protection probe_set k seeds metric score score_low score_high facts kept kept_low kept_high",
+    "kept_count dominated control asked variant steps",
 )
 
 
@@ -270,7 +253,7 @@ def prevention(
             }
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
-    recipes = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "dominated"])
+    recipes = COLUMNS.without("dominated").frame(rows)
     recipes["dominated"] = [_dominated(recipe, recipes) for _, recipe in recipes.iterrows()]
     # Empty columns have no type of their own.
     return recipes[list(COLUMNS)].astype(

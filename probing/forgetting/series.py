@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probing.facts.swapped_subjects import swapped_subjects
+from probing.kernel.columns import Columns
 from probing.kernel.fact import Fact
 from probing.kernel.metric import RANKS
 from probing.kernel.published import Published
@@ -72,20 +73,7 @@ def progress(history: Sequence[Mapping[str, Any]], metric: str | None = None) ->
 
 
 #: Counts of a state, layer and relation, in the order of the stored columns.
-COUNTS = (
-    "asked",
-    "known",
-    "kept",
-    "lost",
-    "returned",
-    "gained",
-    "paired",
-    "own",
-    "swapped",
-    "before_paired",
-    "before_own",
-    "before_swapped",
-)
+COUNTS = Columns("asked known kept lost returned gained paired own swapped before_paired before_own before_swapped")
 
 
 @dataclass(frozen=True)

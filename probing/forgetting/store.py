@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from probing.forgetting.memory import LOST
+from probing.forgetting.series import COUNTS
 from probing.forgetting.ways import LOST_OUTCOMES
 from probing.kernel.store.database import Database
 
@@ -74,23 +75,7 @@ def facts(
     )
 
 
-_SUMS = ", ".join(
-    f"sum(s.{name})::BIGINT AS {name}"
-    for name in (
-        "asked",
-        "known",
-        "kept",
-        "lost",
-        "returned",
-        "gained",
-        "paired",
-        "own",
-        "swapped",
-        "before_paired",
-        "before_own",
-        "before_swapped",
-    )
-)
+_SUMS = ", ".join(f"sum(s.{name})::BIGINT AS {name}" for name in COUNTS)
 
 
 def series_runs(db: Database) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.errors import RegistryError
 from probing.kernel.objectives import CONTROL
 from probing.kernel.registry import read_registry
@@ -12,21 +13,18 @@ from probing.kernel.store.stored import followed_only, stored_models, stored_sco
 from probing.kernel.success import Beside, TaskScore, Verdict, task_scores, verdict_of
 
 _NAMES = ("model", "base", "objective")
-_SCORE = (
-    "metric",
-    "value",
-    "low",
-    "high",
-    "baseline",
-    "baseline_name",
-    "other",
-    "other_name",
-    "n",
-    "decides",
-    "verdict",
+COLUMNS = Columns(
+    *(
+        _NAMES,
+        "metric",
+        floats("value low high baseline"),
+        "baseline_name",
+        floats("other"),
+        "other_name",
+        integers("n"),
+    ),
+    *("decides verdict", floats("closed published"), "published_metric published_source"),
 )
-_PUBLISHED = ("closed", "published", "published_metric", "published_source")
-COLUMNS = (*_NAMES, *_SCORE, *_PUBLISHED)
 SHORT = ("short_metric", "short_value", "short_baseline", "short_baseline_name")
 
 
@@ -43,10 +41,8 @@ def scores(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:
         for names, model_scores in _by_model(db, models)
         for score in (map(asdict, model_scores) if model_scores else [{"decides": True}])
     ]
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    numbers = ["value", "low", "high", "baseline", "other", "closed", "published"]
     words = ["metric", "baseline_name", "other_name", "published_metric", "published_source"]
-    return table.astype(dict.fromkeys(numbers, "float64") | {"n": "Int64"}).fillna(dict.fromkeys(words, ""))
+    return COLUMNS.frame(rows).fillna(dict.fromkeys(words, ""))
 
 
 def learned(db: Database, models: tuple[str, ...] | None = None) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def attention_rows(answer: SentenceAnswer, head: int | None = None) -> pd.DataFr
 def every_verdict(answer: SentenceAnswer) -> pd.DataFrame:
     """One row per probe with the columns of ``Verdicts.rows``."""
     rows = [row for model, found in answer.verdicts.items() for one in found for row in one.rows(model)]
-    return pd.DataFrame(rows, columns=VERDICT_COLUMNS)
+    return VERDICT_COLUMNS.frame(rows)
 
 
 def verdict_rows(answer: SentenceAnswer) -> pd.DataFrame:

@@ -383,7 +383,7 @@ def _table(choice: Choice, text: str, pair: str) -> pd.DataFrame:
         for verdicts in page_models.verdicts(choice, page_models.probes_of(choice), text, pair)
         for row in verdicts.rows(choice.name)
     ]
-    return pd.DataFrame(rows, columns=VERDICT_COLUMNS)
+    return VERDICT_COLUMNS.frame(rows)
 
 
 def _same_word(view: View, attention: "SentenceAttention") -> None:

@@ -17,6 +17,7 @@ from probing.facts.store_candidates import candidate_runs, ranked_facts
 from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import outcome, stored_runs
+from probing.kernel.columns import Columns
 from probing.kernel.errors import StoreError
 from probing.kernel.fact import SEVERAL_TOKENS, FactSet
 from probing.kernel.models.checkpoint import warn_of_drift
@@ -30,19 +31,7 @@ TREX = "trex"
 #: What to do where nothing is stored of a model on a set of facts.
 _AGAIN = "probe both with: python -m probing own"
 PARTS = ("lost", "gained", "kept", "never")
-_COLUMNS = (
-    "part",
-    "relation",
-    "subject",
-    "object",
-    "prompt",
-    "base_rank",
-    "rank",
-    "base_answer",
-    "answer",
-    "fate",
-    "fact_id",
-)
+_COLUMNS = Columns("part relation subject object prompt base_rank rank base_answer answer fate fact_id")
 _RANKS = ("base_ranks", "ranks")
 #: What is right of answers of the file without knowing the subject -> words.
 _BLIND = {
@@ -383,22 +372,7 @@ def _on_trex(db: Database, models: list[str], head: str, k: int, measure: str) -
     return by_layer(db, list(runs["run_id"]), f"p_at_{k}", "micro", last_only=True)[columns]
 
 
-COLUMNS = (
-    "model",
-    "base",
-    "n",
-    "left_out",
-    "value",
-    "low",
-    "high",
-    "majority",
-    "chance",
-    "trex",
-    "trex_low",
-    "trex_high",
-    "trex_n",
-    "run_id",
-)
+COLUMNS = Columns("model base n left_out value low high majority chance trex trex_low trex_high trex_n run_id")
 
 
 def side_by_side(

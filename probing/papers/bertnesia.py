@@ -11,6 +11,7 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import total
 from probing.facts.runs import choose
 from probing.facts.store import relations, totals
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.metric import RANKS
 from probing.kernel.objectives import BASE, CONTROL
 from probing.kernel.registry import read_registry
@@ -215,20 +216,8 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
                     "",
                 )
             )
-    columns = [
-        "probe_set",
-        "part",
-        "published_relations",
-        "published_facts",
-        "relations",
-        "read",
-        "probed",
-        "ours",
-        "comparable",
-        "left_out",
-    ]
-    whole = ["published_relations", "published_facts", "relations", "read", "probed"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64"))
+    whole = integers("published_relations published_facts relations read probed")
+    return Columns("probe_set part", whole, "ours comparable left_out").frame(rows)
 
 
 def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
@@ -275,20 +264,8 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
                     _model(gathered, objective),
                 )
             )
-    columns = [
-        "row",
-        "k",
-        "published",
-        "published_count",
-        "authors",
-        "authors_count",
-        "caption_count",
-        "strict_count",
-        "relations",
-        "model",
-    ]
-    whole = ["published_count", "authors_count", "caption_count", "strict_count", "relations"]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(whole, "Int64") | {"authors": "float64"})
+    own = Columns(floats("authors"), integers("authors_count caption_count strict_count relations"))
+    return Columns("row k published", integers("published_count"), own, "model").frame(rows)
 
 
 def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
@@ -330,21 +307,11 @@ def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
                     _model(gathered, objective),
                 )
             )
-    shares = [
-        "last_micro",
-        "total_micro",
-        "last_macro",
-        "total_macro",
-        "majority_micro",
-        "majority_macro",
-        "inner_own",
-        "inner_swapped",
-    ]
-    numbers = ["facts", "inner_facts"]
-    table = pd.DataFrame(
-        rows, columns=["row", "probe_set", "published", *shares, *numbers, "ours", "comparable", "model"]
+    shares = floats(
+        "last_micro total_micro last_macro total_macro majority_micro majority_macro inner_own inner_swapped"
     )
-    return table.astype(dict.fromkeys(numbers, "Int64") | dict.fromkeys(shares, "float64"))
+    whole = integers("facts inner_facts")
+    return Columns("row probe_set published", shares, whole, "ours comparable model").frame(rows)
 
 
 def _cell(rows: pd.DataFrame, average: str, column: str, of: float | None = 1) -> float | None:

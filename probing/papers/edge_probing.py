@@ -12,6 +12,7 @@ from probing.edges.published import PublishedEdges
 from probing.edges.report_curves import EdgeCurve, Number, curves, expected_layer_of, newest_runs
 from probing.edges.report_summary import baselines
 from probing.edges.targets import CUMULATIVE, TASK
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 from probing.papers.claims import OF_THE_BASE, Ours, Paper, Subject
@@ -160,28 +161,13 @@ CALLED = {
     "relations": "relations",
 }
 
-SUMMARY_COLUMNS = (
-    "row",
-    "model",
-    "last",
-    "f1_first",
-    "f1_last",
-    "f1_last_low",
-    "f1_last_high",
-    "memory",
-    "majority",
-    "ceiling",
-    "random",
-    "centre_of_gravity",
-    "expected_layer",
-    "expected_layer_low",
-    "expected_layer_high",
-    "k_weights",
-    "k_gains",
+SUMMARY_COLUMNS = Columns(
+    *("row model last", floats("f1_first f1_last f1_last_low f1_last_high memory majority ceiling random")),
+    floats("centre_of_gravity expected_layer expected_layer_low expected_layer_high k_weights k_gains"),
 )
-POINT_COLUMNS = ("model", "encoder", "task", "layer", "last", "value", "low", "high")
-BAR_COLUMNS = ("task", "layer", "weight", "normed", "gain")
-DATA_COLUMNS = ("task", "published_data", "published_targets", "published_labels")
+POINT_COLUMNS = Columns("model encoder task layer last value", floats("low high"))
+BAR_COLUMNS = Columns("task layer", floats("weight normed gain"))
+DATA_COLUMNS = Columns("task published_data", integers("published_targets published_labels"))
 
 
 def scores_by_layer(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataFrame:
@@ -201,9 +187,9 @@ def summary(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.Data
 
     The interval of a published number is only its rounding, so it is not shown here.
     """
-    rows = [_summary_row(task, encoder) for task in tasks for encoder in encoders if task in encoder.curves]
-    table = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
-    return table.astype(dict.fromkeys(SUMMARY_COLUMNS[3:], "float64"))
+    return SUMMARY_COLUMNS.frame(
+        [_summary_row(task, encoder) for task in tasks for encoder in encoders if task in encoder.curves]
+    )
 
 
 def _summary_row(task: str, encoder: EncoderNumbers) -> tuple:
@@ -247,7 +233,7 @@ def points(tasks: Sequence[str], encoders: Sequence[EncoderNumbers]) -> pd.DataF
         if (curve := encoder.curves.get(task)) is not None
         for place, layer in enumerate(curve.layers)
     ]
-    return pd.DataFrame(rows, columns=list(POINT_COLUMNS)).astype({"low": "float64", "high": "float64"})
+    return POINT_COLUMNS.frame(rows)
 
 
 def _at(encoder: EncoderNumbers, task: str, place: int) -> Number:
@@ -279,15 +265,13 @@ def bars(tasks: Sequence[str], encoder: EncoderNumbers) -> pd.DataFrame:
                 (task, int(layer), known.get((task, layer), np.nan), np.nan, gain)
                 for layer, gain in zip(curve.layers, gains, strict=True)
             ]
-    return pd.DataFrame(rows, columns=list(BAR_COLUMNS)).astype(dict.fromkeys(BAR_COLUMNS[2:], "float64"))
+    return BAR_COLUMNS.frame(rows)
 
 
 def data(published: PublishedEdges, ours: pd.DataFrame) -> pd.DataFrame:
     """Training data of the paper's probes and of ours, one row per task of the paper."""
     rows = [(task.name, task.data, task.targets, task.labels) for task in published.tasks]
-    theirs = pd.DataFrame(rows, columns=list(DATA_COLUMNS)).astype(
-        {"published_targets": "Int64", "published_labels": "Int64"}
-    )
+    theirs = DATA_COLUMNS.frame(rows)
     return theirs.merge(ours, on="task", how="left") if len(ours) else theirs
 
 

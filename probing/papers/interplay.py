@@ -12,6 +12,7 @@ import pandas as pd
 
 from probing.changes.report import epoch_perplexities, perplexities, values
 from probing.changes.store import change_runs
+from probing.kernel.columns import Columns, floats
 from probing.kernel.objectives import BASE, CONTROL
 from probing.kernel.objectives import TASKS as OBJECTIVES
 from probing.kernel.recipe import FinetuneRecipe
@@ -86,23 +87,14 @@ def _protocol(probed: pd.DataFrame, base: str) -> str:
 #: The measures of attention that Figure 2 draws.
 ENTROPY, DISTANCE = "entropy-first", "emd-first"
 _ENDS = ("value", "low", "high")
-ACCURACY_COLUMNS = ("encoder", "task", "pooling", "layer", *_ENDS, "majority", "surface")
-GROUP_COLUMNS = ("objective", "task", "pooling", "group", *_ENDS, "control", "seed_low", "seed_high")
-CHANGE_COLUMNS = (
-    "encoder",
-    "objective",
-    "task",
-    "pooling",
-    "layer",
-    *_ENDS,
-    "over_mean",
-    "over_mean_low",
-    "over_mean_high",
-    "control",
+ACCURACY_COLUMNS = Columns("encoder task pooling layer", _ENDS, "majority surface")
+GROUP_COLUMNS = Columns("objective task pooling group", _ENDS, "control seed_low seed_high")
+CHANGE_COLUMNS = Columns(
+    "encoder objective task pooling layer", _ENDS, "over_mean over_mean_low over_mean_high control"
 )
-VALUE_COLUMNS = ("encoder", "objective", "measure", "layer", *_ENDS)
-PERPLEXITY_COLUMNS = ("encoder", "objective", "replaced", "n", "embeddings", *_ENDS, "perplexity")
-EPOCH_COLUMNS = ("encoder", "objective", "epoch", "perplexity")
+VALUE_COLUMNS = Columns("encoder objective measure layer", _ENDS)
+PERPLEXITY_COLUMNS = Columns("encoder objective replaced n embeddings", _ENDS, "perplexity")
+EPOCH_COLUMNS = Columns("encoder objective epoch perplexity")
 
 
 @dataclass(frozen=True)
@@ -306,37 +298,13 @@ def _replaced(ours: SentenceNumbers, stars: pd.DataFrame) -> Plot:
 
 #: The row of Table 1 with numbers on the test set.
 TEST_SET = "Devlin et al. (2019)"
-SCORE_COLUMNS = (
-    "tuned",
-    "metric",
-    TEST_SET,
-    "BERT",
-    "RoBERTa",
-    "ALBERT",
-    "ours",
-    "low",
-    "high",
-    "baseline",
-    "baseline_name",
-    "verdict",
-    "model",
-    "why",
+#: The other rows, and the columns of Tables 2 and 5.
+_THEIRS = ("BERT", "RoBERTa", "ALBERT")
+SCORE_COLUMNS = Columns(
+    "tuned metric", floats((TEST_SET, *_THEIRS), "ours low high baseline"), "baseline_name verdict model why"
 )
-CHANGE_TABLE_COLUMNS = (
-    "tuned",
-    "task",
-    "pooling",
-    "group",
-    "BERT",
-    "RoBERTa",
-    "ALBERT",
-    "ours",
-    "low",
-    "high",
-    "control",
-    "seed_low",
-    "seed_high",
-    "why",
+CHANGE_TABLE_COLUMNS = Columns(
+    "tuned task pooling group", floats(_THEIRS, "ours low high control seed_low seed_high"), "why"
 )
 #: Verdict on a model -> what its cells say of it.
 _TRAINED = {"partly": "task partly learned", **dict.fromkeys(("not learned", "cannot tell"), TRAINED_NOT_LEARNED)}
@@ -356,10 +324,7 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
     for tuned in published.tuned:
         model = family.members.get(tuned.objective, "") if family else ""
         for place, metric in enumerate(tuned.metrics):
-            theirs = [
-                tuned.scores[row][place] if row in tuned.scores else None
-                for row in (TEST_SET, "BERT", "RoBERTa", "ALBERT")
-            ]
+            theirs = [tuned.scores[row][place] if row in tuned.scores else None for row in (TEST_SET, *_THEIRS)]
             stored = ours[ours["model"].eq(model) & ours["metric"].eq(metric)]
             why = (
                 ""
@@ -373,11 +338,11 @@ def table_1(db: Database | None, family: SentenceFamily | None, published: Publi
             numbers = [None if value is None or pd.isna(value) else 100 * float(value) for value in known]
             words = [str(row.get(name, "")) for name in ("baseline_name", "verdict")]
             rows.append((tuned.name, metric, *theirs, *numbers, *words, model, why))
-    return pd.DataFrame(rows, columns=list(SCORE_COLUMNS)).astype(dict.fromkeys(SCORE_COLUMNS[2:10], "float64"))
+    return SCORE_COLUMNS.frame(rows)
 
 
 def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) -> pd.DataFrame:
-    """Tables 2 and 5: change of accuracy in points: ``CHANGE_COLUMNS``, one row per cell, in the order of the tables.
+    """Tables 2 and 5: change of accuracy in points: ``CHANGE_TABLE_COLUMNS``, a row per cell in the tables' order.
 
     A published cell that was not read is empty. ``control`` is the control's change, ``seed_low`` and ``seed_high`` the
     smallest and the largest change of models that differ only in their seed.
@@ -388,38 +353,26 @@ def changes_beside(ours: SentenceNumbers | None, published: PublishedSentences) 
             for pooling in POOLINGS:
                 for place, group in enumerate(GROUPS):
                     cells = [published.change(model.name, task, pooling, tuned.objective) for model in published.models]
-                    theirs = [cell[place] if cell else None for cell in cells]
-                    rows.append(
-                        (
-                            tuned.name,
-                            task,
-                            pooling,
-                            group,
-                            *theirs,
-                            *_ours(ours, (tuned.objective, task, pooling, group)),
-                        )
-                    )
-    names = [model.name for model in published.models]
-    columns = [*CHANGE_TABLE_COLUMNS[:4], *names, *CHANGE_TABLE_COLUMNS[7:]]
-    numbers = [*names, *CHANGE_TABLE_COLUMNS[7:-1]]
-    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(numbers, "float64"))
+                    theirs = {
+                        model.name: cell[place] if cell else None
+                        for model, cell in zip(published.models, cells, strict=True)
+                    }
+                    where = {"task": task, "pooling": pooling, "group": group}
+                    rows.append({"tuned": tuned.name, **where, **theirs, **_ours(ours, tuned.objective, where)})
+    return CHANGE_TABLE_COLUMNS.frame(rows)
 
 
-def _ours(ours: SentenceNumbers | None, cell: tuple[str, str, str, str]) -> tuple:
-    """Value, ends, the control's value, ends over seeds, and why there is no value."""
-    objective, task, *_ = cell
+def _ours(ours: SentenceNumbers | None, objective: str, where: Mapping[str, str]) -> dict[str, object]:
+    """Our columns of ``CHANGE_TABLE_COLUMNS``; ``why`` alone if there is no value."""
     if ours is None:
-        return (*[None] * 6, _no_model(None, objective))
+        return {"why": _no_model(None, objective)}
     groups = ours.groups
-    for column, value in zip(("objective", "task", "pooling", "group"), cell, strict=True):
+    for column, value in {"objective": objective, **where}.items():
         groups = groups[groups[column].eq(value)]
     if groups.empty:
-        return (*[None] * 6, _why(ours.family, objective, task))
-    numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]]
-    return (
-        *(None if pd.isna(number) else 100 * float(number) for number in numbers),
-        _TRAINED.get(ours.learned.get(objective, ""), ""),
-    )
+        return {"why": _why(ours.family, objective, where["task"])}
+    numbers = groups.iloc[0][["value", "low", "high", "control", "seed_low", "seed_high"]].rename({"value": "ours"})
+    return {**(100 * numbers.astype("float64")), "why": _TRAINED.get(ours.learned.get(objective, ""), "")}
 
 
 def _why(family: SentenceFamily, objective: str, task: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from probing.kernel.columns import Columns
 from probing.kernel.stats.intervals import NORMAL_QUANTILE, wilson
 from probing.kernel.stats.paired_tests import PairedCounts, benjamini_hochberg, paired_difference, paired_interval
 from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OWN, Example
@@ -17,21 +18,7 @@ from probing.sentences.examples import FIRST, FROZEN, MEAN, MLP, OWN, Example
 LOWER, UPPER = "lower", "upper"
 
 #: Columns of ``Verdicts.rows``.
-VERDICT_COLUMNS = [
-    "model",
-    "task",
-    "title",
-    "pooling",
-    "layer",
-    "label",
-    "number",
-    "p",
-    "margin",
-    "accuracy",
-    "majority",
-    "classes",
-    "chance",
-]
+VERDICT_COLUMNS = Columns("model task title pooling layer label number p margin accuracy majority classes chance")
 
 
 def accuracy(right: int, n: int) -> tuple[float, float, float]:

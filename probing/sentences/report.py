@@ -6,71 +6,24 @@ from functools import cached_property
 
 import pandas as pd
 
+from probing.kernel.columns import Columns
 from probing.kernel.objectives import CONTROL
 from probing.kernel.relatives import named, relatives
 from probing.kernel.report import Choice, Filter, Panel, Read, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 from probing.sentences.examples import OURS, OWN, POOLINGS, PROTOCOLS, READINGS
-from probing.sentences.report_accuracy import accuracies, best_probes, best_read, learning_curve, only
-from probing.sentences.report_changes import changes, group_means, where_gone, where_gone_shares
+from probing.sentences.report_accuracy import COLUMNS, accuracies, best_probes, best_read, learning_curve, only
+from probing.sentences.report_changes import PROPERTY_COLUMNS, changes, group_means, where_gone, where_gone_shares
 from probing.sentences.store import sentence_runs
 from probing.sentences.tasks import SENTENCE_TASKS
 
-ACCURACY = ("model", "task", "pooling", "layer", "reading", "c", "accuracy", "n_train", "n_test", "majority", "surface")
-_ACCURACY_SHOWN = (
-    *ACCURACY[:5],
-    "portion",
-    "c",
-    "accuracy",
-    "low",
-    "high",
-    *ACCURACY[7:],
-    "seed_low",
-    "seed_high",
-    "seeds",
+_ACCURACY_SHOWN = COLUMNS.without("base objective protocol right dev_right code_length above_majority")
+ACCURACY = _ACCURACY_SHOWN.without("portion low high seed_low seed_high seeds")
+_CHANGES_SHOWN = Columns(
+    "model base task pooling layer base_accuracy accuracy change low high q family mean_change mean_q control_change",
+    "control_spread inside_control seed_low seed_high seeds within_seeds",
 )
-_CHANGES_SHOWN = (
-    "model",
-    "base",
-    "task",
-    "pooling",
-    "layer",
-    "base_accuracy",
-    "accuracy",
-    "change",
-    "low",
-    "high",
-    "q",
-    "family",
-    "mean_change",
-    "mean_q",
-    "control_change",
-    "control_spread",
-    "inside_control",
-    "seed_low",
-    "seed_high",
-    "seeds",
-    "within_seeds",
-)
-_FATES_SHOWN = (
-    "model",
-    "base",
-    "task",
-    "pooling",
-    "layer",
-    "fate",
-    "undecided",
-    "needed",
-    "why",
-    "base_accuracy",
-    "frozen",
-    "own",
-    "mlp",
-    "mean",
-    "best",
-    "majority",
-    "n_test",
-)
+_FATES_SHOWN = PROPERTY_COLUMNS.without("objective counted best_layer")
 
 
 def _of_models(function: Callable[..., pd.DataFrame]) -> Callable[[Database, Choice], pd.DataFrame]:

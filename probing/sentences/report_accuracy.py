@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from probing.kernel.columns import Columns
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import StoredRuns, named, relatives
 from probing.kernel.report import whole_runs
@@ -149,54 +150,13 @@ def best_predicting(predictions: pd.DataFrame, stored: pd.DataFrame) -> Hashable
     return best_probes(both)["index"].iloc[0]
 
 
-COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "task",
-    "protocol",
-    "pooling",
-    "layer",
-    "reading",
-    "portion",
-    "c",
-    "accuracy",
-    "low",
-    "high",
-    "right",
-    "n_train",
-    "dev_right",
-    "n_test",
-    "majority",
-    "surface",
-    "code_length",
-    "seed_low",
-    "seed_high",
-    "seeds",
-    "above_majority",
+COLUMNS = Columns(
+    "model base objective task protocol pooling layer reading portion c accuracy low high right n_train dev_right",
+    "n_test majority surface code_length seed_low seed_high seeds above_majority",
 )
-CURVE = (
-    "model",
-    "base",
-    "objective",
-    "task",
-    "pooling",
-    "layer",
-    "portion",
-    "n_train",
-    "accuracy",
-    "low",
-    "high",
-    "right",
-    "n_test",
-    "dev_right",
-    "base_accuracy",
-    "majority",
-    "surface",
-    "code_length",
-    "seed_low",
-    "seed_high",
-    "seeds",
+CURVE = Columns(
+    "model base objective task pooling layer portion n_train accuracy low high right n_test dev_right base_accuracy",
+    "majority surface code_length seed_low seed_high seeds",
 )
 _KEYS = ("task", *CELL)
 

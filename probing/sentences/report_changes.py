@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.relatives import NAMES, StoredRuns
 from probing.kernel.stats.paired_tests import PairedCounts
 from probing.kernel.store.database import Database
@@ -43,54 +44,16 @@ from probing.sentences.report_accuracy import (
 )
 from probing.sentences.store import scores
 
-CHANGE_COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "task",
-    "pooling",
-    "layer",
-    "base_accuracy",
-    "accuracy",
-    "change",
-    "low",
-    "high",
-    "only_base",
-    "only_tuned",
-    "n_test",
-    "p",
-    "q",
-    "family",
-    "mean_change",
-    "mean_p",
-    "mean_q",
-    "control_change",
-    "control_spread",
-    "seed_low",
-    "seed_high",
-    "seeds",
-    "seed_range",
-    "inside_control",
+CHANGE_COLUMNS = Columns(
+    "model base objective task pooling layer base_accuracy accuracy change low high only_base only_tuned n_test p q",
+    "family mean_change mean_p mean_q control_change control_spread seed_low seed_high seeds seed_range inside_control",
     "within_seeds",
 )
-GROUPS = (
-    "model",
-    "base",
-    "objective",
-    "task",
-    "pooling",
-    "group",
-    "first_layer",
-    "last_layer",
-    "layers",
-    "mean_change",
-    "significant",
-    "control_change",
-    "seed_low",
-    "seed_high",
-    "seeds",
+GROUPS = Columns(
+    *("model base objective task pooling group first_layer last_layer layers", floats("mean_change")),
+    "significant control_change seed_low seed_high seeds",
 )
-TURNED = ("place", "example", "gold", "base_said", "tuned_said", "turned", "text", "pair")
+TURNED = Columns("place example gold base_said tuned_said turned text pair")
 _KEYS = ("task", "pooling", "layer")
 
 
@@ -131,10 +94,8 @@ def group_means(
         | {"mean_change": group_mean(rows["change"].tolist()), "significant": int((rows["q"] <= LEVEL).sum())}
         for key, rows in table.groupby([*NAMES, *keys], sort=False)
     ]
-    means = pd.DataFrame(
-        made, columns=[name for name in GROUPS if name not in ("control_change", "seed_low", "seed_high", "seeds")]
-    )
-    means = runs.relatives.with_spread(means.astype({"mean_change": "float64"}), keys, "mean_change")
+    means = GROUPS.without("control_change seed_low seed_high seeds").frame(made)
+    means = runs.relatives.with_spread(means, keys, "mean_change")
     means = runs.relatives.with_control(means, keys, {"mean_change": "control_change"})
     means = only(runs.relatives.listed(means, models), task=tasks)
     return means.sort_values(["model", "task", "pooling", "first_layer"], ignore_index=True)[list(GROUPS)]
@@ -260,23 +221,10 @@ def _counted(this: np.ndarray, other: np.ndarray) -> PairedCounts:
 
 
 _TUNED = ("frozen", "own", "mlp", "mean", "best")
-PROPERTY_COLUMNS = (
-    "model",
-    "base",
-    "objective",
-    "task",
-    "pooling",
-    "layer",
-    "fate",
-    "undecided",
-    "needed",
-    "counted",
-    "why",
-    "base_accuracy",
-    *_TUNED,
-    "best_layer",
-    "majority",
-    "n_test",
+PROPERTY_COLUMNS = Columns(
+    *("model base objective task pooling", Columns("layer", dtype="int64"), "fate undecided"),
+    *(integers("needed"), Columns("counted", dtype="bool"), "why", floats("base_accuracy", _TUNED)),
+    *(integers("best_layer"), floats("majority"), "n_test"),
 )
 NO_PREDICTIONS, NOT_TRAINED, BELOW = (
     "no predictions stored",
@@ -309,7 +257,7 @@ def where_gone(
             rows += [
                 names | cell for cell in _cells(run_probes, counts[run["run_id"]], majority.get(run["task"], np.nan))
             ]
-    return in_order(pd.DataFrame(rows, columns=list(PROPERTY_COLUMNS)), PROPERTY_COLUMNS).astype(_TYPES)
+    return in_order(PROPERTY_COLUMNS.frame(rows), PROPERTY_COLUMNS)
 
 
 def where_gone_shares(
@@ -331,14 +279,6 @@ def where_gone_shares(
             for fate, fate_share in fate_shares(cells["fate"]).items()
         ]
     return pd.DataFrame(rows, columns=[*keys, "fate", "cells", "of", "share"])
-
-
-_TYPES = dict.fromkeys(("base_accuracy", *_TUNED, "majority"), "float64") | {
-    "counted": "bool",
-    "layer": "int64",
-    "best_layer": "Int64",
-    "needed": "Int64",
-}
 
 
 @dataclass(frozen=True)
