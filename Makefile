@@ -89,7 +89,7 @@ check: setup
 	$(BIN)/python -m probing check
 
 # Never anything that a user trained, probed or fetched: see cache/README.md.
-MADE_AGAIN := database databases states head-states edge-states sentence-states shards jobs bench locks
+MADE_AGAIN := states head-states edge-states sentence-states shards jobs bench locks
 
 clean:
 	rm -rf $(VENV) build *.egg-info

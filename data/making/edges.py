@@ -7,9 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from data.making.edge_files import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
+from data.making.gather import has_runs
 from probing.edges.ask import SHIPPED, probes_folder, read_probes
 from probing.edges.requests import EdgeRecipe, EdgesRequest
-from probing.edges.shipped import SENTENCES, OwnRequest, ask_own_sentences, gather_probes, gather_results
 from probing.edges.store import count_edges
 from probing.edges.targets import AT, CONTROL, CUMULATIVE, TASK
 from probing.edges.tasks import OPEN_TASKS
@@ -19,7 +20,6 @@ from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.provenance import RANDOM
 from probing.kernel.registry import name_in_files
-from probing.kernel.store.gather import has_runs
 from probing.kernel.store.parquet import files_of, read_table, write_table
 
 MODEL = "nesia-mini"

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from data.making.gather import gather_tables, has_runs
 from data.making.plan import fact_by_fact, full_runs, ranked_runs
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_copy, snapshot_folder
 from probing.kernel.models.records import add_rows
-from probing.kernel.store.gather import gather_tables, has_runs
 from probing.kernel.store.kinds import FACTS, KINDS
 from probing.kernel.store.opening import OF_RUN
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from data.making.gather import gather_tables, has_runs
 from data.making.models import BY_END, FIRST, MODEL, SECOND_WORDING, SHUFFLED, Tuned, learning_rate, wikitext
 from probing.finetuning.requests import TrainingLength
 from probing.forgetting.follow import follow
@@ -12,7 +13,6 @@ from probing.forgetting.prevent import prevent
 from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
-from probing.kernel.store.gather import gather_tables, has_runs
 from probing.kernel.store.kinds import KINDS
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.

@@ -1,8 +1,10 @@
 """Makes nesia-mini, the small model that ships."""
 
 import json
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,17 @@ from typing import Any
 from data.making.pretraining.start import continued_start, fresh_start
 from data.making.pretraining.train import PretrainRecipe
 from data.making.pretraining.train import pretrain as train
-from probing.facts.corpus import TrainingText, fact_key, relations_with_evidence, training_text, words_to_hold
+from probing.facts.corpus import Sentence, TrainingText, fact_key, training_text
+from probing.facts.lama import subfolder
 from probing.facts.sources import read_facts
 from probing.kernel.errors import ModelError, Say
 from probing.kernel.fact import EXPOSURES, Fact, shipped_relations
 from probing.kernel.files import atomic_folder
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.store.parquet import write_table
+
+MIN_ANSWER_COUNT = 5
+ALWAYS_HELD = ("philadelphia",)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,25 @@ def _read(request: PretrainRequest) -> tuple[list[Fact], TrainingText]:
     relations = shipped_relations()
     facts: list[Fact] = [fact for facts in read_facts("all", relations) for fact in facts.facts]
     return facts, training_text(request.lama, request.wikitext, facts, relations)
+
+
+def relations_with_evidence(lama: Path) -> list[str]:
+    """Names of the relations for which a LAMA folder has evidence sentences."""
+    folders = [folder for name in ("trex", "google_re") if (folder := subfolder(lama, name))]
+    return sorted(path.stem.removesuffix("_test") for folder in folders for path in folder.glob("*.jsonl"))
+
+
+def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:
+    """One-word answers that the text has at least five times, as an uncased vocabulary writes them (lower case, no
+    accents), and those that are always wanted."""
+    counts = Counter(word for one in sentences for word in re.findall(r"\w+", one.text.casefold()))
+    answers = {fact.object.casefold() for fact in facts if re.fullmatch(r"[^\W_]+", fact.object)}
+    frequent = {_without_accents(answer) for answer in answers if counts[answer] >= MIN_ANSWER_COUNT}
+    return sorted(frequent | set(ALWAYS_HELD))
+
+
+def _without_accents(word: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
 
 
 def _write_exposure(model: str, exposure: Mapping[str, str], folder: Path) -> None:

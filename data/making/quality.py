@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from probing.kernel.stats.intervals import Estimate, RelationCounts, macro, macro_draws, standardised_difference
+from probing.kernel.stats.intervals import Estimate, RelationCounts, drawn_shares, macro, macro_draws
 
 #: Points by which stated facts are known more often with their own subject than with a swapped one: at the last layer,
 #: at three quarters of the depth and at half of it.
@@ -122,6 +122,31 @@ class Contrast:
         verdict = "" if self.shown else ": not shown"
         sizes = f"({self.n:,} {self.exposure}, {self.n_held:,} {self.held})"
         return f"{self.exposure} minus {self.held}: {100 * self.value:.1f} points, {interval}{verdict} {sizes}"
+
+
+def standardised_difference(
+    first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
+) -> tuple[float, float, float] | None:
+    """Share of the first facts minus that of the second, different ones, as if both had the second's mix of relations.
+
+    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. A
+    relation without facts on both sides takes no part; None if all are such. Difference and ends are drawn as in
+    ``macro``.
+    """
+    sides = [{c.relation: c for c in side if c.n} for side in (first, second)]
+    shared = sorted(sides[0].keys() & sides[1].keys())
+    if not shared:
+        return None
+    (n, hits), (n_second, hits_second) = (
+        (np.array([side[name].n for name in shared]), np.array([side[name].hits for name in shared])) for side in sides
+    )
+    weights, random = n_second / n_second.sum(), np.random.default_rng(seed)
+    value = float((hits / n - hits_second / n_second) @ weights)
+    low, high = np.quantile(
+        (drawn_shares(n, hits, random, draws) - drawn_shares(n_second, hits_second, random, draws)) @ weights,
+        [0.025, 0.975],
+    )
+    return value, min(float(low), value), max(float(high), value)
 
 
 def contrast(

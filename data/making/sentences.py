@@ -12,6 +12,7 @@ import pyarrow as pa
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
+from data.making.gather import Runs, gather_tables, has_runs
 from data.making.models import COLA_MEAN, FIRST, FURTHER_SEEDS, MODEL, not_shipped
 from data.making.models import SHIPPED as SHIPPED_MODELS
 from probing.changes import tables as change_tables
@@ -20,7 +21,7 @@ from probing.kernel.errors import Say
 from probing.kernel.files import atomic_copy, atomic_folder, cache_folder, snapshot_folder
 from probing.kernel.models.arrays import FILE
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.store.gather import Runs, gather_tables, has_runs, without_texts
+from probing.kernel.store.parquet import without_texts
 from probing.sentences import tables as sentence_tables
 from probing.sentences.examples import OWN, READINGS
 from probing.sentences.probes import SHIPPED, probes_folder, read_probes, write_probes

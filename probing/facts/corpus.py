@@ -1,10 +1,8 @@
 """The text that nesia-mini learns from, its control's text, and which facts the text states."""
 
 import hashlib
-import random
 import re
-import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,12 +138,6 @@ def merge(sentences: Iterable[Sentence]) -> list[Sentence]:
     return list(distinct.values())
 
 
-def relations_with_evidence(lama: Path) -> list[str]:
-    """Names of the relations for which a LAMA folder has evidence sentences."""
-    folders = [folder for name in ("trex", "google_re") if (folder := subfolder(lama, name))]
-    return sorted(path.stem.removesuffix("_test") for folder in folders for path in folder.glob("*.jsonl"))
-
-
 def read_corpus(lama: Path, wikitext: Path) -> list[Sentence]:
     """All training sentences before holding out: WikiText slice, T-REx and Google-RE evidence."""
     read: list[Sentence] = [Sentence(text, (), "wikitext") for text in wikitext_sentences(wikitext)]
@@ -213,21 +205,6 @@ def exposures(
     return result
 
 
-def word_counts(sentences: Iterable[Sentence]) -> Counter:
-    """How often each lower-cased word occurs."""
-    counts: Counter = Counter()
-    for sentence in sentences:
-        counts.update(_words(sentence.text).split())
-    return counts
-
-
-def shuffled(items: Sequence, seed: int) -> list:
-    """A copy in an order fixed by the seed."""
-    order = list(items)
-    random.Random(seed).shuffle(order)
-    return order
-
-
 def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
@@ -238,8 +215,6 @@ _PLACES_OF_BIRTH = (("trex", "P19"), ("google_re", "place_of_birth"))
 RUNNING_EXAMPLE = tuple(
     Fact(probe_set, relation, "Rocky Balboa", "Philadelphia", "", "") for probe_set, relation in _PLACES_OF_BIRTH
 )
-MIN_ANSWER_COUNT = 5
-ALWAYS_HELD = ("philadelphia",)
 
 
 @dataclass(frozen=True)
@@ -292,19 +267,6 @@ def _check_well_known(sentences: Sequence[Sentence], held_out: set[tuple[str, st
                 f"{len(wrong):,} statements of well-known facts {why}, such as {wrong[0]!r}; change the fact or the"
                 " wording"
             )
-
-
-def words_to_hold(facts: Sequence[Fact], sentences: Sequence[Sentence]) -> list[str]:
-    """One-word answers that the text has at least five times, as an uncased vocabulary writes them (lower case, no
-    accents), and those that are always wanted."""
-    counts = word_counts(sentences)
-    answers = {fact.object.casefold() for fact in facts if re.fullmatch(r"[^\W_]+", fact.object)}
-    frequent = {_without_accents(answer) for answer in answers if counts[answer] >= MIN_ANSWER_COUNT}
-    return sorted(frequent | set(ALWAYS_HELD))
-
-
-def _without_accents(word: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", word) if unicodedata.category(c) != "Mn")
 
 
 def control_texts(data: Path, lama: Path | None) -> list[tuple[str, str]]:

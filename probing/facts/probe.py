@@ -183,12 +183,6 @@ def gather_shards(work: ProbeWork) -> dict[str, np.ndarray]:
     return result
 
 
-def probe_layers(work: ProbeWork) -> dict[str, np.ndarray]:
-    """Probes every fact at every layer: the result of ``gather_shards``."""
-    probe_shards(work)
-    return gather_shards(work)
-
-
 class _Done:
     """Progress of a shard, shown in whole facts."""
 

@@ -100,8 +100,6 @@ AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND = "as before", "same layer, new read
 #: A fate, and the outcome of one comparison.
 UNDECIDED = "undecided"
 FATES = (AS_BEFORE, NEW_READER, ELSEWHERE, NOT_FOUND, UNDECIDED)
-#: Fates of which a probe of the same layer and pooling holds.
-SAME_LAYER = (AS_BEFORE, NEW_READER)
 #: Further outcomes of a comparison of two probes.
 HOLDS, LOST = "holds", "lost"
 #: A probe holds if the 95 % interval of its accuracy minus the base's lies above this: it is less than two points

@@ -36,9 +36,8 @@ from probing.kernel.models.names import STORED, TIED, canonical_heads, find_entr
 from probing.kernel.provenance import fingerprint_problem
 from probing.kernel.registry import has_data
 from probing.kernel.store.columns import Table
-from probing.kernel.store.gather import without_texts
 from probing.kernel.store.kinds import FACTS, Kind
-from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
+from probing.kernel.store.parquet import files_of, read_table, table_of, without_texts, write_table
 from probing.sharing.card import MADE_BY, Origin, card, origin_of_runs
 from probing.sharing.share import (
     CARD,

@@ -12,10 +12,10 @@ import torch
 from typer.testing import CliRunner
 
 from data.making import edges as edges_made
+from data.making.edge_files import gather_probes, gather_results
 from probing.edges import tables as edges
 from probing.edges.ask import TaskProbes, read_probes, write_probes
 from probing.edges.probes import Shape, start_of
-from probing.edges.shipped import gather_probes, gather_results
 from probing.edges.store import COUNTS
 from probing.kernel.errors import HeadError, StoreError
 from probing.kernel.models.arrays import FILE

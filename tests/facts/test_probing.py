@@ -8,7 +8,6 @@ from transformers import AutoModelForMaskedLM
 from probing.facts import probe as probing_module
 from probing.facts.askable import answer_ids
 from probing.facts.probe import ProbeWork, gather_shards, probe_shards, shard_numbers, shard_path
-from probing.facts.probe import probe_layers as probe
 from probing.facts.requests import RunConfig
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import load_heads
@@ -57,6 +56,12 @@ def config_for(encoder, facts, answers, **more):
         "code_version": "0",
     }
     return RunConfig(**{**settings, **more})
+
+
+def probe(work):
+    """The columns of all shards, after probing those that are not there."""
+    probe_shards(work)
+    return gather_shards(work)
 
 
 @pytest.fixture()

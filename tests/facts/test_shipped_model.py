@@ -7,7 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from data.making.quality import LayerCounts, conditions, conditions_of_base, contrast, contrasts, subject_points
+from data.making.pretrain import words_to_hold
+from data.making.quality import (
+    LayerCounts,
+    conditions,
+    conditions_of_base,
+    contrast,
+    contrasts,
+    standardised_difference,
+    subject_points,
+)
 from probing.facts.corpus import (
     PairIndex,
     Sentence,
@@ -19,16 +28,13 @@ from probing.facts.corpus import (
     merge,
     pair,
     share_of,
-    shuffled,
     stated_facts,
     training_text,
     trex_evidence,
-    word_counts,
-    words_to_hold,
 )
 from probing.kernel.errors import FactsError
 from probing.kernel.fact import EXPOSURES, Fact, Relation, contains_words, fill
-from probing.kernel.stats.intervals import RelationCounts, standardised_difference
+from probing.kernel.stats.intervals import RelationCounts
 from probing.kernel.text import wikitext_sentences
 
 BORN = Relation(
@@ -297,13 +303,6 @@ def test_words_to_hold_are_frequent_one_word_answers_without_accents():
     sentences = text(*["Orléans is a town and Paris too ."] * 5, *["Rome is rare ."] * 4, *["New York is big ."] * 9)
     facts = [fact("a", answer) for answer in ("Orléans", "Paris", "Rome", "New York", "St.")]
     assert words_to_hold(facts, sentences) == ["orleans", "paris", "philadelphia"]
-    assert word_counts(sentences)["paris"] == 5
-
-
-def test_shuffling_is_fixed_by_the_seed_and_leaves_the_original_alone():
-    items = list(range(30))
-    assert shuffled(items, 1) == shuffled(items, 1) != shuffled(items, 2)
-    assert items == sorted(shuffled(items, 1)) == list(range(30))
 
 
 def counts(relation="P1", n=100, hits_1=40, hits_10=60, answer_hits=50, majority_hits=20, other_1=10):

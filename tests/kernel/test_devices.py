@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from probing.facts.askable import answer_ids
-from probing.facts.probe import ProbeWork, probe_layers
+from probing.facts.probe import ProbeWork
 from probing.kernel.models import states as hidden_states
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.states import all_hidden_states
 from probing.live.ask import LiveModel
-from tests.facts.test_probing import FACTS, config_for
+from tests.facts.test_probing import FACTS, config_for, probe
 from tests.kernel.other_device import ELSEWHERE, Elsewhere, OtherDevice, moved
 
 PROMPT = "Rocky Balboa was born in [MASK]."
@@ -77,7 +77,7 @@ def test_a_run_is_probed_where_the_model_is(architecture, elsewhere, encoder_of,
     for name, encoder in (("elsewhere", elsewhere(architecture)), ("here", encoder_of(architecture))):
         answers = answer_ids(FACTS, encoder)
         config = config_for(encoder, FACTS, answers)
-        found.append(probe_layers(ProbeWork(encoder, heads_of(encoder), FACTS, answers, config, tmp_path / name)))
+        found.append(probe(ProbeWork(encoder, heads_of(encoder), FACTS, answers, config, tmp_path / name)))
     for name in ("gold_rank", "answer_rank", "other_rank", "top_ids"):
         assert np.array_equal(found[0][name], found[1][name]), name
     np.testing.assert_allclose(found[0]["top_logp"], found[1]["top_logp"], atol=1e-4)

@@ -14,12 +14,12 @@ from transformers import BertForMaskedLM
 from typer.testing import CliRunner
 
 from data.making import edges, sentences
+from data.making.edge_files import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
 from probing.changes.passes import Attending, ask_attention
 from probing.edges.ask import ask_sentence, read_probes
 from probing.edges.ask import probes_folder as edge_probes_folder
 from probing.edges.readers.own_tasks import read_own_sentences
 from probing.edges.requests import EdgesRequest
-from probing.edges.shipped import LICENCE, SENTENCES, OwnRequest, ask_own_sentences
 from probing.edges.targets import OWN
 from probing.edges.tasks import EDGE_TASKS, OPEN_TASKS, SINGLE_WORDS, role
 from probing.edges.train import train_edges

@@ -97,29 +97,7 @@ def macro_draws(
     """(draws,) means over relations of the shares that ``macro`` draws for its interval; there must be facts."""
     counts = _with_facts(counts)
     n, hits = np.array([c.n for c in counts]), np.array([c.hits for c in counts])
-    return np.asarray(_drawn(n, hits, np.random.default_rng(seed), draws).mean(axis=1))
-
-
-def standardised_difference(
-    first: Sequence[RelationCounts], second: Sequence[RelationCounts], seed: int = 0, draws: int = 2000
-) -> tuple[float, float, float] | None:
-    """Share of the first facts minus that of the second, different ones, as if both had the second's mix of relations.
-
-    Relations differ in how easy they are, so the pooled shares of different mixes differ for that reason alone. A
-    relation without facts on both sides takes no part; None if all are such. Difference and ends are drawn as in
-    ``macro``.
-    """
-    sides = [{c.relation: c for c in _with_facts(side)} for side in (first, second)]
-    shared = sorted(sides[0].keys() & sides[1].keys())
-    if not shared:
-        return None
-    (n, hits), (n_second, hits_second) = (
-        (np.array([side[name].n for name in shared]), np.array([side[name].hits for name in shared])) for side in sides
-    )
-    weights, random = n_second / n_second.sum(), np.random.default_rng(seed)
-    value = float((hits / n - hits_second / n_second) @ weights)
-    low, high = _percentiles((_drawn(n, hits, random, draws) - _drawn(n_second, hits_second, random, draws)) @ weights)
-    return value, min(low, value), max(high, value)
+    return np.asarray(drawn_shares(n, hits, np.random.default_rng(seed), draws).mean(axis=1))
 
 
 def micro_mean(counts: Sequence[RelationCounts]) -> Estimate:
@@ -206,7 +184,7 @@ def _macro_ends(counts: tuple[RelationCounts, ...], seed: int, draws: int) -> tu
     return _percentiles(macro_draws(counts, seed, draws))
 
 
-def _drawn(n: np.ndarray, hits: np.ndarray, random: np.random.Generator, draws: int) -> np.ndarray:
+def drawn_shares(n: np.ndarray, hits: np.ndarray, random: np.random.Generator, draws: int) -> np.ndarray:
     """(draws, relations) shares of each relation, as ``macro`` says."""
     weight, centre, shared = np.maximum(n - 1, 0.5), (hits + (hits / n).mean()) / (n + 1), 0.5 / len(n)
     return random.beta(weight * centre + shared, weight * (1 - centre) + shared, size=(draws, len(n)))

@@ -63,14 +63,6 @@ def has_runs(source: Path, runs: str, say: Say = print) -> bool:
     return found
 
 
-def without_texts(rows: pa.Table, *columns: str) -> pa.Table:
-    """The rows with empty texts: no sentence of a data set ships, under any licence."""
-    for name in columns or ("text",):
-        place = rows.column_names.index(name)
-        rows = rows.set_column(place, rows.schema.field(place), pa.nulls(len(rows), pa.string()))
-    return rows
-
-
 def _by_model(rows: pa.Table, of_run: Runs) -> dict[str, pa.Table]:
     """End of a file's name -> the rows of one model; rows that belong to no run are left out."""
     places: defaultdict[str, list[int]] = defaultdict(list)

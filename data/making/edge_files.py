@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from data.making.gather import Runs, gather_tables
 from probing.edges.ask import TaskProbes, ask_record, read_probes, write_probes
 from probing.edges.readers.own_tasks import read_own_sentences
 from probing.edges.requests import data_sha256
@@ -23,8 +24,7 @@ from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.load import Encoder
 from probing.kernel.provenance import TRAINED
 from probing.kernel.registry import REPOSITORY, name_in_files
-from probing.kernel.store.gather import Runs, gather_tables, without_texts
-from probing.kernel.store.parquet import files_of, read_table, write_table
+from probing.kernel.store.parquet import files_of, read_table, without_texts, write_table
 
 #: Folder with one file of sentences per task, in the authors' format.
 SENTENCES = REPOSITORY / "data" / "edges" / "sentences"
