@@ -16,7 +16,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
-	@echo "make docs    writes the tables of docs/{facts,heads,forgetting}.md and the model card again from the shipped results"
+	@echo "make docs    writes the table of architectures in docs/heads.md again; model-card prints what the models' card has"
 	@echo "make sums    writes data/SHA256SUMS, the checksums of what ships, again"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data and runs"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.choices import EXAMPLES, OF_EXAMPLE, PERTURBATIONS, PIECES, REPLACED, SCALES, TOPS, AskSelection
+from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
@@ -16,11 +16,10 @@ from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import ProbingError, PromptError
-from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.theme import ink_on
 from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
 from probing.kernel.stats.intervals import may_be_shown
-from probing.live import page_examples, page_models, perturb
+from probing.live import page_examples, page_models
 from probing.live import page_live_models as live_models
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
 from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, layers_put_back, lines, named
@@ -30,15 +29,7 @@ from probing.live.page_spans import draw_spans
 from probing.live.report import every_token_of, first_layers
 
 TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
-OPTIONS = {
-    "live_models": "Compare with",
-    "live_head": "Read with (head)",
-    "watch": "Followed words",
-    "top": "Words per layer",
-    "pieces": "Pieces in the gap",
-    "perturbation": "Changed sentence",
-    "replaced": "Layers of the base put back",
-}
+OPTIONS = ("live_models", "live_head", "watch", "top", "pieces", "perturbation", "replaced")
 MAX_WATCHED = 6
 #: Words of a layer that are asked, for the curves of those that are shown.
 TOP = 10
@@ -77,10 +68,8 @@ def ask_line(view: View, label: Markdown, sentence: str) -> None:
     """Draws the sentence; Enter and leaving the field send it, too."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
-            st.text_input,
-            label,
             "prompt",
-            view.page,
+            label,
             value=sentence,
             max_chars=selection.MAX_TEXT,
             placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
@@ -88,20 +77,6 @@ def ask_line(view: View, label: Markdown, sentence: str) -> None:
             label_visibility="collapsed",
         )
         st.button("Ask", type="primary", key="ask.ask")
-
-
-def choose_head(view: View) -> None:
-    heads = list(live_models.HEADS)
-    selection.bound(
-        st.segmented_control,
-        OPTIONS["live_head"],
-        "live_head",
-        view.page,
-        options=heads,
-        required=True,
-        wrap=True,
-        format_func=head_name,
-    )
 
 
 def choose_example(examples: Sequence[str]) -> None:
@@ -175,31 +150,9 @@ def gap_options(view: View, words: Sequence[str]) -> None:
     """Draws what a first question does not need."""
     page_models.choose_others(view)
     watch = selection.of(AskSelection).watch
-    selection.bound(
-        st.text_input,
-        OPTIONS["watch"],
-        "watch",
-        view.page,
-        value=", ".join(words) if watch == OF_EXAMPLE else watch,
-        max_chars=200,
-        placeholder="berlin, paris",
-    )
-    choose_head(view)
-    for name, options, written in (
-        ("top", TOPS, str),
-        ("pieces", PIECES, lambda pieces: str(pieces) if pieces else "automatic"),
-        ("perturbation", PERTURBATIONS, {"": "as typed", **perturb.PERTURBATIONS}.__getitem__),
-        ("replaced", REPLACED, {"": "none", "last": "the last", "first": "the first"}.__getitem__),
-    ):
-        selection.bound(
-            st.segmented_control,
-            OPTIONS[name],
-            name,
-            view.page,
-            options=list(options),
-            required=True,
-            format_func=written,
-        )
+    selection.bound("watch", value=", ".join(words) if watch == OF_EXAMPLE else watch)
+    for name in ("live_head", *OPTIONS[3:]):
+        selection.bound(name)
 
 
 def followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
@@ -240,13 +193,10 @@ def choose_gap(
     fillable = masks <= live_models.MAX_FILLED
     mask = min(mask, masks) or int(not fillable)
     selection.bound(
-        st.segmented_control,
-        filled("The sentence has {n} gaps", n=masks),
         "mask",
-        view.page,
+        filled("The sentence has {n} gaps", n=masks),
         value=mask,
         options=[*range(1, masks + 1), *([0] if fillable else [])],
-        required=True,
         format_func=lambda number: f"gap {number}" if number else "fill all",
     )
     if not fillable:
@@ -274,7 +224,7 @@ def filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, An
     # A model may recognise fewer gaps than another.
     places = list(range(1, max(len(answers) for _, answers in by_model.values()) + 1))
     place = min(max(selection.of(AskSelection).gap, 1), len(places))
-    selection.bound(st.segmented_control, "Gap shown", "gap", view.page, value=place, options=places, required=True)
+    selection.bound("gap", value=place, options=places)
     return {name: answers[place - 1] for name, (_, answers) in by_model.items() if place <= len(answers)}
 
 
@@ -314,9 +264,7 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
     table = lines(answers, other)
     if table.empty:
         return
-    scale = selection.bound(
-        st.segmented_control, "Followed words by layer", "scale", view.page, options=list(SCALES), required=True
-    )
+    scale = selection.bound("scale")
     drawn, colours, dashes = named(view, table, by_word=scale != "entropy")
     first = next(iter(answers.values()))
     several = any(len(word.ids) > 1 for answer in answers.values() for word in answer.layers[0].watched)
@@ -336,11 +284,11 @@ def tokens(view: View) -> None:
     """The tab of all tokens: the best word of every layer at every token of a sentence."""
     sentence, examples = first_sentence(view)
     ask_line(view, Markdown("A sentence, with or without a gap"), sentence)
-    with filters.bar(view, own={"live_head": OPTIONS["live_head"]}, label="Options") as place:
+    with filters.bar(view, own=["live_head"], label="Options") as place:
         page_models.choose(view)
         choose_example(examples)
         with place:
-            choose_head(view)
+            selection.bound("live_head")
     text, head = with_masks(sentence), selection.of(AskSelection).live_head
     if not text.strip():
         st.info("Type a sentence; it needs no gap.", icon=":material/edit:")

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import METRICS as SHOWN
-from probing.choices import LayersSelection
+from probing.choices import DEFINITION_WORDS, LayersSelection
+from probing.choices import METRICS as METRIC_WORDS
 from probing.compared.report_heads import costs, losses, points_lost, read_out
 from probing.facts.figures import metric_curve, series_name
 from probing.facts.figures_pairs import loss_points
@@ -43,16 +43,6 @@ from probing.kernel.store.stored import fact_runs
 from probing.terms import METRICS
 
 TABS = {"relations": "Relations", "heads": "Does the reader matter?", "candidates": "Answers of several words"}
-METRIC_WORDS = {
-    "p_at_k": "right answers (P@k)",
-    "mrr": "mean of 1 / rank (MRR)",
-    "answer_p_at_1": "right among the relation's answers",
-}
-DEFINITION_WORDS = {
-    "strict": "paired test and 2 points (ours)",
-    "authors": "t-test (authors' code)",
-    "caption": "any gain (Table 2's caption)",
-}
 NO_FACTS = "No facts are left under these filters. Loosen them."
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 FIGURE_3 = ("P463", "P530", "P37")
@@ -143,24 +133,13 @@ def apart(view: View) -> bool:
 def bar(view: View, table: pd.DataFrame, metric: str) -> str:
     """Draws the filters of the page; returns the yardstick that is subtracted."""
     more = ("heads", "probe_sets", "average", "exposures", "in_subject")
-    own = {"metric": "Curve", "minus": "Show", "panels": "One panel per probe set"}
-    words = {**METRIC_WORDS, **filters.MODES}
+    words, own = {**METRIC_WORDS, **filters.MODES}, ("metric", "minus", "panels")
     with filters.bar(view, "models", "k", more=more, own=own, words=words) as place:
         with place:
-            selection.bound(
-                st.selectbox,
-                "Curve",
-                "metric",
-                view.page,
-                options=list(SHOWN),
-                format_func=METRIC_WORDS.__getitem__,
-                width="stretch",
-            )
+            selection.bound("metric")
             mode = filters.choose(view, "minus", undefined(table, metric))
             panels = apart(view)
-            selection.bound(
-                st.toggle, "One panel per probe set", "panels", view.page, value=panels or None, disabled=panels
-            )
+            selection.bound("panels", value=panels or None, disabled=panels)
         if len(table):
             point_menu(view, table)
     return mode
@@ -278,15 +257,13 @@ def base_run(view: View) -> pd.Series | None:
 
 def map_bar(view: View, points: pd.DataFrame, base: pd.Series | None) -> None:
     """Draws the filters of the map, which are also those of the tabs: the model and how it is read."""
-    own = {"row_order": "Rows", **({"against_base": "Minus its base"} if base is not None else {})}
+    own = ("row_order", *(("against_base",) if base is not None else ()))
     with filters.bar(view, "model", more=("head", "probe_set"), own=own, words=ORDERS, key="map-filters") as place:
         with place:
-            selection.bound(
-                st.selectbox, "Rows", "row_order", view.page, options=list(ORDERS), format_func=ORDERS.__getitem__
-            )
+            selection.bound("row_order")
             if base is not None:
                 words = filled("Minus its base, {base}", base=view.name(base["model"]))
-                selection.bound(st.toggle, words, "against_base", view.page)
+                selection.bound("against_base", words)
         if points["value"].notna().any():
             relation_menu(view, points)
 
@@ -357,16 +334,7 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
     """What an inner layer knows better than the last one, by model and by relation, with curves of some."""
     st.header("Forgotten inside one model (the paper's sense)")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        selection.bound(
-            st.segmented_control,
-            "A relation is better known inside by",
-            "definition",
-            view.page,
-            options=list(DEFINITION_WORDS),
-            required=True,
-            wrap=True,
-            format_func=DEFINITION_WORDS.__getitem__,
-        )
+        selection.bound("definition")
         selection.link("compare", "Forgotten by fine-tuning")
     draw_models(view)
     draw_relations(view, points)
@@ -541,10 +509,7 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     chosen = [name for name in selection.of(LayersSelection).relations if name in labels]
     lines = chosen[:MAX_LINES] or telling(points)
     selection.bound(
-        st.multiselect,
-        "Relations",
         "relations",
-        view.page,
         value=tuple(lines),
         options=list(labels),
         format_func=labels.__getitem__,

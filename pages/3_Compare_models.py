@@ -283,20 +283,9 @@ def lost_facts(pair: Pair) -> None:
     labels = by_relation["label"].fillna("").to_dict()
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
-        way = selection.bound(
-            st.selectbox,
-            "How they come back",
-            "lost_way",
-            view.page,
-            options=list(ways),
-            resets={"lost_fact": ""},
-            format_func=ways.get,
-        )
+        way = selection.bound("lost_way", options=list(ways), resets={"lost_fact": ""}, format_func=ways.get)
         relation = selection.bound(
-            st.selectbox,
-            "Relation",
             "lost_relation",
-            view.page,
             value=own.lost_relation if own.lost_relation in labels else "",
             options=["", *sorted(labels)],
             resets={"lost_fact": ""},

@@ -166,17 +166,7 @@ def scores(probes: GrammarProbes) -> None:
 
 def curves(probes: GrammarProbes) -> None:
     st.header("Layer by layer", anchor="layer-by-layer")
-    mode = selection.bound(
-        st.segmented_control,
-        "What is drawn",
-        "layerwise",
-        probes.view.page,
-        options=list(MODES),
-        required=True,
-        wrap=True,
-        format_func=lambda mode: MODES[mode][0],
-        label_visibility="collapsed",
-    )
+    mode = selection.bound("layerwise", format_func=lambda mode: MODES[mode][0])
     name, words, options = MODES[mode]
     panel = probes.panels.curves(mode)
     if panel.rows.empty:
@@ -266,7 +256,7 @@ def weights(probes: GrammarProbes) -> None:
     if table.empty:
         st.info("No cumulative probes are stored for this model and these tasks.", icon=":material/info:")
         return
-    selection.bound(st.toggle, "Weights times the norm of the layer", "normed", probes.view.page)
+    selection.bound("normed")
     of_model = probes.panels.summary[probes.panels.summary["model"] == model]
     blocks.figure(
         drawing(
@@ -291,16 +281,7 @@ def labels(probes: GrammarProbes) -> None:
     task = probes.own.labels_of if probes.own.labels_of in probes.tasks else next(iter(probes.tasks))
     if len(probes.tasks) > 1:
         titles = probes.tasks
-        selection.bound(
-            st.selectbox,
-            "Task",
-            "labels_of",
-            probes.view.page,
-            value=task,
-            options=list(titles),
-            format_func=titles.__getitem__,
-            width=240,
-        )
+        selection.bound("labels_of", value=task, options=list(titles), format_func=titles.__getitem__)
     panel = probes.panels.labels(task)
     if panel.table is None or panel.rows.empty:
         st.info("For no label can its mean layer be told.", icon=":material/info:")

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import FACT_ORDERS as ORDERS
 from probing.choices import FACT_PARTS as PARTS
 from probing.choices import FACTS_TABS as TABS
 from probing.choices import KNOWN, FactsSelection
@@ -56,16 +55,6 @@ RANKS_HOW = (
     " rank 10."
 )
 OUTCOMES = {"kept": "kept by", "lost": "lost by", "gained": "gained by", "never": "not known to"}
-ORDER_WORDS = {
-    "telling": "most telling first",
-    "layers known": "known at most layers first",
-    "fact": "by name",
-    "first layer": "known earliest first",
-    "last layer": "known latest first",
-    "best rank": "best rank first",
-    "last rank": "best last rank first",
-    "worst last rank": "worst last rank first",
-}
 KNOWN_WORDS = {"any": "known or not", "ever": "at some layer", "never": "at no layer"}
 PART_WORDS = {part: f"lost: {outcome_words(part)}" if part in FATES else part for part in PARTS if part}
 LISTED = {
@@ -171,26 +160,16 @@ def bar(view: View) -> None:
                 own.versus if own.versus in others else "",
             )
             menu(view, Markdown("Only facts that were"), "part", list(PARTS), {"": "any", **PART_WORDS})
-            selection.known_rank(view.page, "part_k", resets=FIRST_PAGE)
-            selection.bound(
-                st.multiselect,
-                "Grids of further models",
-                "fact_models",
-                view.page,
-                options=others,
-                format_func=view.label,
-                max_selections=MAX_MODELS - 2,
-            )
+            selection.bound("part_k", resets=FIRST_PAGE)
+            selection.bound("fact_models", options=others, format_func=view.label, max_selections=MAX_MODELS - 2)
             further = [name for name in own.fact_models if name in others][MAX_MODELS - 2 :]
             blocks.say_ignored([view.name(name) for name in further], of="the models that fit beside each other")
 
 
 def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
     selection.bound(
-        st.selectbox,
-        label,
         field,
-        view.page,
+        label,
         value=value,
         options=options,
         resets=FIRST_PAGE,
@@ -461,23 +440,8 @@ def unfiltered(view: View) -> bool:
 def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> None:
     """Draws the search, the order, and ways to facts worth looking at."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        words: dict[str, Any] = {
-            "placeholder": "subject, answer or words of the prompt",
-            "icon": ":material/search:",
-            "resets": FIRST_PAGE,
-        }
-        selection.bound(st.text_input, "Search", "text", view.page, **words)
-        reset = {"list_page": 1}
-        selection.bound(
-            st.selectbox,
-            "Order",
-            "order",
-            view.page,
-            options=list(ORDERS),
-            format_func=ORDER_WORDS.__getitem__,
-            resets=reset,
-            width=240,
-        )
+        selection.bound("text", placeholder="subject, answer or words of the prompt", resets=FIRST_PAGE)
+        selection.bound("order", resets={"list_page": 1})
     seed = st.session_state.get("facts.seed", 0)
 
     def pick_random() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
+from probing.choices import AMONG, OwnModelSelection
 from probing.choices import OWN_MODEL_TABS as TABS
-from probing.choices import OwnModelSelection
 from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.sources import own_facts
 from probing.kernel.app import blocks, selection
@@ -40,7 +40,6 @@ HOW = (
     " still be in the model."
 )
 #: Measure -> what answers are ranked among, and the caption if a run has no such ranks.
-AMONG = {VOCABULARY: "all words", INDEPENDENT: "answers of the file"}
 LACKS = {
     VOCABULARY: "No ranks among all words: for them an answer must be one word piece.",
     INDEPENDENT: "No ranks among the answers of the file: for them it needs two different answers.",
@@ -117,14 +116,10 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
         if runs:
             by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run
             selection.bound(
-                st.selectbox,
-                "Run",
                 "my_run",
-                view.page,
                 value=chosen if chosen in by_id else runs[0].id,
                 options=list(by_id),
                 format_func=lambda run_id: called(by_id[run_id]),
-                width=370,
             )
         elif result is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
@@ -138,18 +133,9 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
                 width="content",
             )
         if result is not None and len(result.measures) > 1:
-            selection.bound(
-                st.segmented_control,
-                "Ranked among",
-                "my_measure",
-                view.page,
-                value=result.measure,
-                options=list(AMONG),
-                required=True,
-                format_func=AMONG.__getitem__,
-            )
+            selection.bound("my_measure", value=result.measure, options=list(AMONG))
         if result is not None and result.measure == VOCABULARY:
-            selection.known_rank(view.page, "my_k", ranks=(1, 10), label="Known: rank")
+            selection.bound("my_k")
         st.button(
             "Ask your own model",
             type="primary",

@@ -8,14 +8,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import PAPERS as TITLES
 from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks import common_head, head_name
+from probing.kernel.figures.looks import common_head
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_tables
@@ -63,42 +62,17 @@ def choose(view: View) -> tuple[str, ...]:
     if own.papers_subject and own.papers_subject not in there:
         blocks.say_ignored([own.papers_subject])
     chosen = own.papers_subject if own.papers_subject in there else next(iter(there), "")
-    with filters.bar(view, own={"papers_subject": "Model", "papers_head": "Read with (head)"}) as place:
-        selection.bound(
-            st.selectbox,
-            "Paper",
-            "paper",
-            view.page,
-            options=list(TITLES),
-            format_func=TITLES.__getitem__,
-            resets={"figure": "", "panel": "", "papers_subject": "", "papers_head": ""},
-            width=380,
-        )
+    with filters.bar(view, own=("papers_subject", "papers_head")) as place:
+        selection.bound("paper", resets={"figure": "", "panel": "", "papers_subject": "", "papers_head": ""})
         if not chosen:
             return ()
         with place:
-            selection.bound(
-                st.selectbox,
-                "Model",
-                "papers_subject",
-                view.page,
-                value=chosen,
-                options=list(there),
-                format_func=view.label,
-            )
+            selection.bound("papers_subject", value=chosen, options=list(there), format_func=view.label)
             if own.paper != "bertnesia":
                 return (chosen,)
             heads, usual = offered_heads(view, there[chosen])
             head = own.papers_head if own.papers_head in heads else usual
-            selection.bound(
-                st.selectbox,
-                "Read with (head)",
-                "papers_head",
-                view.page,
-                value=head,
-                options=heads,
-                format_func=head_name,
-            )
+            selection.bound("papers_head", value=head, options=heads)
     return (chosen, head)
 
 
@@ -175,15 +149,7 @@ def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
     if len(panels) < 2:
         return ""
     panel_shown = panel if panel in titles else next(iter(panels))
-    chosen = selection.bound(
-        st.selectbox,
-        "Panel",
-        "panel",
-        page_name,
-        value=panel_shown,
-        options=list(titles),
-        format_func=titles.__getitem__,
-    )
+    chosen = selection.bound("panel", value=panel_shown, options=list(titles), format_func=titles.__getitem__)
     return "" if chosen == ALL_PANELS else chosen
 
 
@@ -197,14 +163,7 @@ def draw_figure(paper_view: PaperView) -> None:
     number = figure_wanted if figure_wanted in titles else next(iter(titles))
     with st.container(horizontal=True):
         selection.bound(
-            st.selectbox,
-            "Figure",
-            "figure",
-            paper_view.view.page,
-            value=number,
-            resets={"panel": ""},
-            options=list(titles),
-            format_func=titles.__getitem__,
+            "figure", value=number, resets={"panel": ""}, options=list(titles), format_func=titles.__getitem__
         )
         panel = choose_panel(figures.panels(paper_view, number), paper_view.view.page)
     figures.draw(paper_view, number, panel)

@@ -58,14 +58,7 @@ OWN_LICENCES = (
 
 def draw_glossary(view: View) -> None:
     """The field of the search and the entries, A to Z."""
-    selection.bound(
-        st.text_input,
-        "Search",
-        "methods_search",
-        view.page,
-        placeholder="a word, such as rank",
-        icon=":material/search:",
-    )
+    selection.bound("methods_search")
     query = selection.of(MethodsSelection).methods_search
     entries = sorted(matching_terms(list(glossary().values()), query), key=lambda term: term.name.lower())
     if not entries:
@@ -101,8 +94,8 @@ def draw_metrics(view: View) -> None:
             "quantity": quantity.label,
             "definition": quantity.definition,
             "unit": quantity.unit,
-            "from": "−∞" if quantity.low is None else f"{quantity.low:g}",
-            "to": "∞" if quantity.high is None else f"{quantity.high:g}",
+            "from": "−∞" if low is None else f"{low:g}",
+            "to": "∞" if high is None else f"{high:g}",
             "better": quantity.better,
             "ties": quantity.ties,
             "nothing to count": quantity.empty,
@@ -110,6 +103,7 @@ def draw_metrics(view: View) -> None:
             "name": quantity.name,
         }
         for quantity in METRICS.values()
+        for low, high in [quantity.ends]
     )
     blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
     st.header("The null of total knowledge")

@@ -6,10 +6,10 @@ from probing.compared.report import LOSSES
 from probing.edges.targets import OWN
 from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
-from probing.facts.forgotten import DEFINITIONS
 from probing.facts.requests import AMONG_CANDIDATES, DTYPES, INDEPENDENT, VOCABULARY
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app.selection import FILTERS, ONE_RUN, declared, noted, one_of
+from probing.kernel.app.selection import FILTERS, MAX_TEXT, ONE_RUN, SEGMENTS, declared, noted, one_of, ranks, segments
+from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, LOGIT_LENS
@@ -17,7 +17,8 @@ from probing.kernel.questions import MAX_PIECES
 from probing.live import page_live_models, perturb
 from probing.own_model.page_run import asked_models
 from probing.own_model.space import WHAT
-from probing.sentences.examples import POOLINGS, PROTOCOLS
+from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
+from probing.sentences.figures import POOLING_NAMES
 
 # The menu of models lists those of own runs, too.
 page_live_models.of_own_runs = asked_models
@@ -28,10 +29,9 @@ VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
 SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
 #: Tokens that fill a gap; 0: as many as the first followed word has.
-PIECES = tuple(range(MAX_PIECES + 1))
-PERTURBATIONS = ("", *perturb.PERTURBATIONS)
+PIECES = {0: "automatic", **{pieces: str(pieces) for pieces in range(1, MAX_PIECES + 1)}}
 #: Which layers of a fine-tuned model are replaced by the base's.
-REPLACED = ("", "last", "first")
+REPLACED = {"": "none", "last": "the last", "first": "the first"}
 #: Example sentences, each with words to follow.
 EXAMPLES = {
     "Paris is the capital of [MASK].": "france, italy",
@@ -77,35 +77,35 @@ class AskSelection:
     """
 
     ask_view: str = one_of(VIEWS)
-    live_head: str = one_of(HEADS, LOGIT_LENS)
+    live_head: str = segments(HEADS, LOGIT_LENS, label="Read with (head)", wrap=True, format_func=head_name)
     prompt: str = OF_EXAMPLE
-    watch: str = OF_EXAMPLE
-    scale: str = one_of(SCALES)
-    top: int = one_of(TOPS)
-    pieces: int = one_of(PIECES)
-    mask: int = 1
-    gap: int = 1
+    watch: str = noted(OF_EXAMPLE, label="Followed words", max_chars=200, placeholder="berlin, paris")
+    scale: str = segments(SCALES, label="Followed words by layer")
+    top: int = segments(TOPS, label="Words per layer")
+    pieces: int = segments(PIECES, label="Pieces in the gap")
+    mask: int = noted(1, widget=SEGMENTS)
+    gap: int = noted(1, widget=SEGMENTS, label="Gap shown")
     cell: str = ""
-    live_models: tuple[str, ...] = noted((), emptied=(ALONE,))
-    perturbation: str = one_of(PERTURBATIONS)
-    prime: str = ""
-    shuffle_seed: int = 1
-    keep_words: int = 2
-    other_name: str = ""
-    replaced: str = one_of(REPLACED)
+    live_models: tuple[str, ...] = noted((), emptied=(ALONE,), label="Compare with", placeholder="no other model")
+    perturbation: str = segments({"": "as typed", **perturb.PERTURBATIONS}, label="Changed sentence")
+    prime: str = noted("", label="The word before the sentence", max_chars=60, width=280)
+    shuffle_seed: int = noted(1, widget="number_input", label="Seed", min_value=1, max_value=9999, step=1, width=160)
+    keep_words: int = noted(2, widget="number_input", min_value=0, max_value=20, step=1, width=280)
+    other_name: str = noted("", max_chars=60, width=280)
+    replaced: str = segments(REPLACED, label="Layers of the base put back")
     live_base: str = ""
     words: str = next(iter(SPAN_EXAMPLES))
     span1: str = ""
     span2: str = ""
-    base_probes: bool = False
+    base_probes: bool = noted(False, label="Use the base's probes")
     whole: str = SENTENCES[0]
-    second: str = ""
+    second: str = noted("", label="Second sentence", max_chars=MAX_TEXT, placeholder="follows the first one")
     attending: int = WORD
     attention_head: int = 0
-    swapped: int = 0
-    likelier: str = ""
-    unlikelier: str = ""
-    minimal_pair: int | None = None
+    swapped: int = noted(0, widget="number_input", label="Word swapped with the next", min_value=0, step=1)
+    likelier: str = noted("", max_chars=400)
+    unlikelier: str = noted("", max_chars=400)
+    minimal_pair: int | None = noted(None, label="Pair", label_visibility="collapsed")
 
 
 COMPARE_TABS = {
@@ -120,9 +120,9 @@ COMPARE_TABS = {
 ALL_LOST = "lost"
 #: What a change of sentence probes is measured against: the base's probe of the same pooling, or the base's mean-pooled
 #: one.
-CHANGES = ("first", "mean", "base-mean")
+CHANGES = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 #: Sentences that changed: all, or one direction only.
-WAYS = ("both", "wrong", "right")
+WAYS = {"both": "both", "wrong": "turned wrong", "right": "turned right"}
 
 
 @declared("compare", "head", "probe_set", "k", *FILTERS)
@@ -133,35 +133,35 @@ class CompareSelection:
     ``protected`` has base and objective, with a blank between them.
     """
 
-    tuned: str = ""
-    versus_model: str = ""
+    tuned: str = noted("", label="Model")
+    versus_model: str = noted("", label="Compared with")
     compare_tab: str = one_of(tuple(COMPARE_TABS))
-    lost_way: str = one_of(("", ALL_LOST, *LISTED_BY))
-    lost_relation: str = ""
+    lost_way: str = one_of(("", ALL_LOST, *LISTED_BY), label="How they come back")
+    lost_relation: str = noted("", label="Relation")
     lost_fact: str = ""
-    pair_minus: str = one_of(tuple(MODES))
-    lost_training: str = ""
-    followed_fact: str = ""
-    protected: str = ""
-    beyond_measure: str = ""
-    change_kind: str = one_of(CHANGES)
-    gone_task: str = ""
-    gone_pooling: str = one_of(("", *POOLINGS))
-    gone_layer: int | None = None
-    turned_way: str = one_of(WAYS)
-    plane_loss: str = one_of(("", *LOSSES))
+    pair_minus: str = segments(tuple(MODES), label="Show", wrap=True)
+    lost_training: str = noted("", label="Training", width=360)
+    followed_fact: str = noted("", label="Fact", label_visibility="collapsed")
+    protected: str = noted("", label="Fine-tuning", width=420)
+    beyond_measure: str = noted("", widget=SEGMENTS, label="Measured", wrap=True, label_visibility="collapsed")
+    change_kind: str = one_of(CHANGES, label="Read from")
+    gone_task: str = noted("", label="Property")
+    gone_pooling: str = one_of(("", *POOLINGS), words=POOLING_NAMES, label="Read from")
+    gone_layer: int | None = noted(None, label="Layer")
+    turned_way: str = segments(WAYS, label="Sentences")
+    plane_loss: str = segments(("", *LOSSES), label="What was lost", wrap=True, label_visibility="collapsed")
 
 
-FACT_ORDERS = (
-    "telling",
-    "layers known",
-    "fact",
-    "first layer",
-    "last layer",
-    "best rank",
-    "last rank",
-    "worst last rank",
-)
+FACT_ORDERS = {
+    "telling": "most telling first",
+    "layers known": "known at most layers first",
+    "fact": "by name",
+    "first layer": "known earliest first",
+    "last layer": "known latest first",
+    "best rank": "best rank first",
+    "last rank": "best last rank first",
+    "worst last rank": "worst last rank first",
+}
 KNOWN = ("any", "ever", "never")
 #: Which facts of a pair of models are listed; ``""`` lists those of one model.
 FACT_PARTS = ("", *forgotten.PARTS, *forgotten.FATES)
@@ -174,23 +174,23 @@ class FactsSelection:
     """The page's own choices; an empty ``way_back`` lists all facts."""
 
     relation: str = noted("", of=("probe_set",))
-    text: str = ""
+    text: str = noted("", label="Search", icon=":material/search:")
     known: str = one_of(KNOWN)
     known_at: int | None = None
     first_known: int | None = None
     last_known: int | None = None
     at_layer: int | None = None
     at_rank: int = one_of(RANKS)
-    order: str = one_of(FACT_ORDERS)
+    order: str = one_of(FACT_ORDERS, label="Order", width=240)
     list_page: int = noted(1, of=("model", "probe_set"))
     fact: str = noted("", of=("model", "probe_set"))
     versus: str = ""
     part: str = one_of(FACT_PARTS)
-    part_k: int = one_of(RANKS)
+    part_k: int = ranks(RANKS, "A fact counts as known with rank")
     way_back: str = one_of(("", *LISTED_BY))
-    fact_models: tuple[str, ...] = noted((), kept=True)
+    fact_models: tuple[str, ...] = noted((), kept=True, label="Grids of further models")
     facts_tab: str = one_of(tuple(FACTS_TABS))
-    own_head: str = one_of(HEADS, LOGIT_LENS)
+    own_head: str = one_of(HEADS, LOGIT_LENS, label="Read with (head)", format_func=head_name)
     own_base: str = ""
 
 
@@ -204,11 +204,16 @@ GRAMMAR_TABS = {
 GRAMMAR_PARTS = ("dev", "test")
 LAYERWISE = ("cumulative", "at", "selectivity", "compression")
 #: The parts whose single sentences are stored, the preferred one first.
-TRACE_PARTS = (OWN, "dev", "test")
-KINDS = ("any", "ambiguous", "revised")
-SENTENCE_ORDERS = ("ambiguous", "revised", "sentence")
+TRACE_PARTS = {OWN: "our own", "dev": "dev", "test": "test"}
+KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}
+SENTENCE_ORDERS = {
+    "ambiguous": "most that depend on context",
+    "revised": "most changes first",
+    "sentence": "as in the data",
+}
 #: What is drawn layer by layer of whole sentences: accuracy, or what lies above a baseline.
-MINUS = ("value", "majority", "surface")
+MINUS = {"value": "nothing", "majority": "the commonest answer", "surface": "length and words alone"}
+PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
 
 
 @declared("grammar", "live_model")
@@ -224,34 +229,36 @@ class GrammarSelection:
     """
 
     grammar_tab: str = one_of(tuple(GRAMMAR_TABS))
-    edge_models: tuple[str, ...] = ()
-    edge_tasks: tuple[str, ...] = ()
-    edge_part: str = one_of(GRAMMAR_PARTS)
-    unseen: bool = False
-    published: bool = True
-    layerwise: str = one_of(LAYERWISE)
-    edge_model: str = ""
-    normed: bool = False
-    labels_of: str = ""
-    trace_task: str = ""
-    trace_part: str = one_of(("", *TRACE_PARTS))
-    trace_label: str = ""
-    trace_kind: str = one_of(KINDS)
-    settled: int | None = None
-    trace_order: str = one_of(SENTENCE_ORDERS)
+    edge_models: tuple[str, ...] = noted((), label="Models")
+    edge_tasks: tuple[str, ...] = noted((), label="Tasks")
+    edge_part: str = segments(GRAMMAR_PARTS, label="Part of the data")
+    unseen: bool = noted(False, label="Only words not seen in training")
+    published: bool = noted(True, label="Published BERT")
+    layerwise: str = segments(LAYERWISE, label="What is drawn", wrap=True, label_visibility="collapsed")
+    edge_model: str = noted("", label="Model")
+    normed: bool = noted(False, label="Weights times the norm of the layer")
+    labels_of: str = noted("", label="Task", width=240)
+    trace_task: str = noted("", label="Task")
+    trace_part: str = segments(("", *TRACE_PARTS), words=TRACE_PARTS, label="Sentences")
+    trace_label: str = noted("", label="Right label")
+    trace_kind: str = segments(KINDS, label="Labels")
+    settled: int | None = noted(None, label="Final from layer", placeholder="any")
+    trace_order: str = one_of(SENTENCE_ORDERS, label="Order", width=260)
     trace_page: int = 1
-    later_first: str = ""
-    earlier_last: str = ""
+    later_first: str = noted("", label="Settles first")
+    earlier_last: str = noted("", label="although earlier on average")
     text_hash: str = ""
-    every_target: bool = False
-    other_panels: bool = False
-    sentence_models: tuple[str, ...] = ()
-    sentence_tasks: tuple[str, ...] = ()
-    sentence_protocol: str = one_of(("", *PROTOCOLS))
-    poolings: tuple[str, ...] = noted((), each=POOLINGS)
-    sentence_minus: str = one_of(MINUS)
-    learned_task: str = ""
-    learned_layer: int | None = None
+    every_target: bool = noted(False, label="Also labels that the filters leave out")
+    other_panels: bool = noted(False, label="More labels than those that change most")
+    sentence_models: tuple[str, ...] = noted((), label="Models")
+    sentence_tasks: tuple[str, ...] = noted((), label="Tasks")
+    sentence_protocol: str = segments(("", *PROTOCOLS), words=PROTOCOL_NAMES, label="Protocol")
+    poolings: tuple[str, ...] = noted(
+        (), each=POOLINGS, words=POOLING_NAMES, label="Vector of a sentence", placeholder="both"
+    )
+    sentence_minus: str = segments(MINUS, label="Right answers minus")
+    learned_task: str = noted("", label="Property", width=300)
+    learned_layer: int | None = noted(None, label="Layer", placeholder="best on dev", width=200)
 
 
 HOME_EXAMPLES = (1, 2, 3)
@@ -266,7 +273,16 @@ class HomeSelection:
     sentence: str = ""
 
 
-METRICS = ("p_at_k", "mrr", "answer_p_at_1")
+METRICS = {
+    "p_at_k": "right answers (P@k)",
+    "mrr": "mean of 1 / rank (MRR)",
+    "answer_p_at_1": "right among the relation's answers",
+}
+DEFINITION_WORDS = {
+    "strict": "paired test and 2 points (ours)",
+    "authors": "t-test (authors' code)",
+    "caption": "any gain (Table 2's caption)",
+}
 LAYERS_TABS = ("relations", "heads", "candidates")
 
 
@@ -279,13 +295,13 @@ class LayersSelection:
     float32, and of ``ranked_file`` the answers of the relation.
     """
 
-    metric: str = one_of(METRICS)
-    minus: str = one_of(tuple(MODES))
-    panels: bool = False
-    row_order: str = one_of(tuple(ORDERS))
-    against_base: bool = False
-    relations: tuple[str, ...] = noted((), of=("probe_set",))
-    definition: str = one_of(DEFINITIONS, "strict")
+    metric: str = one_of(METRICS, label="Curve", width="stretch")
+    minus: str = segments(tuple(MODES), label="Show", wrap=True)
+    panels: bool = noted(False, label="One panel per probe set")
+    row_order: str = one_of(ORDERS, label="Rows")
+    against_base: bool = noted(False, label="Minus its base")
+    relations: tuple[str, ...] = noted((), of=("probe_set",), label="Relations")
+    definition: str = segments(DEFINITION_WORDS, label="A relation is better known inside by", wrap=True)
     layers_tab: str = one_of(LAYERS_TABS)
     ranked_set: str = ""
     ranked_measure: str = one_of(("", *AMONG_CANDIDATES))
@@ -310,10 +326,12 @@ METHODS_TABS = {
 class MethodsSelection:
     """The page's own choices; without ``methods_search`` all entries of the glossary are shown."""
 
-    methods_search: str = ""
+    methods_search: str = noted("", label="Search", placeholder="a word, such as rank", icon=":material/search:")
     methods_tab: str = one_of(tuple(METHODS_TABS))
 
 
+SPACE = dict(zip(WHAT, ("Runs", "Probe sets with all their runs", "Models"), strict=True))
+AMONG = {VOCABULARY: "all words", INDEPENDENT: "answers of the file"}
 OWN_MODEL_TABS = {"facts": "Facts", "curve": "Curve", "ways": "Ways back", "new": "A run of your own", "space": "Space"}
 
 
@@ -325,13 +343,13 @@ class OwnModelSelection:
     Models are typed: folders, hub ids or names. A link alone never makes the server contact the hub.
     """
 
-    my_model: str = ""
-    my_base: str = ""
-    my_others: tuple[str, ...] = ()
-    my_space: str = one_of(WHAT)
-    my_run: str = ""
-    my_measure: str = one_of(("", VOCABULARY, INDEPENDENT))
-    my_k: int = one_of((1, 10))
+    my_model: str = noted("", label="Your model", placeholder="folder, hub id or name", max_chars=MAX_TEXT)
+    my_base: str = noted("", label="The base that it was fine-tuned from", max_chars=MAX_TEXT)
+    my_others: tuple[str, ...] = noted((), label="Further models with the same base")
+    my_space: str = segments(SPACE, label="What")
+    my_run: str = noted("", label="Run", width=370)
+    my_measure: str = segments(("", *AMONG), words=AMONG, label="Ranked among")
+    my_k: int = ranks((1, 10), "Known: rank")
     own_tab: str = one_of(tuple(OWN_MODEL_TABS))
 
 
@@ -349,9 +367,9 @@ PAPERS_TABS = {"tables": "Tables", "figures": "Figures"}
 class PapersSelection:
     """The page's own choices, the same for every paper; ``""`` means the first, or the heads of most models."""
 
-    paper: str = one_of(tuple(PAPERS))
-    papers_subject: str = ""
-    papers_head: str = ""
+    paper: str = one_of(PAPERS, label="Paper", width=380)
+    papers_subject: str = noted("", label="Model")
+    papers_head: str = noted("", label="Read with (head)", format_func=head_name)
     papers_tab: str = one_of(tuple(PAPERS_TABS))
-    figure: str = ""
-    panel: str = ""
+    figure: str = noted("", label="Figure")
+    panel: str = noted("", label="Panel")

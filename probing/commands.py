@@ -141,7 +141,7 @@ def terms(
     for key, metric in METRICS.items():
         if name.lower() not in f"{key} {metric.label.lower()}":
             continue
-        ends = ["no bound" if end is None else str(end) for end in (metric.low, metric.high)]
+        ends = ["no bound" if end is None else str(end) for end in metric.ends]
         span = "no bounds" if ends[0] == ends[1] else " to ".join(ends)
         module, function = metric.computed_in.rsplit(".", 1)
         parts.append(

@@ -10,6 +10,7 @@ import pytest
 from probing.kernel.registry import read_registry
 from probing.main import COMMANDS, MAKERS
 from probing.main import command as loaded
+from tests import written_docs
 
 ROOT = Path(__file__).resolve().parents[1]
 PROSE = (
@@ -50,6 +51,11 @@ def test_links_and_commands_in_the_prose_exist():
 def test_files_named_in_the_prose_exist(path):
     named = set(re.findall(r"`((?:probing|tests|pages|docs)/[\w./-]*)`", path.read_text(encoding="utf-8")))
     assert [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+def test_the_table_of_architectures_is_what_tiny_models_of_them_show():
+    text = written_docs.DOCS.read_text(encoding="utf-8")
+    assert written_docs.HEADER in text and written_docs.with_architectures(text) == text, "make docs writes it again"
 
 
 def test_the_prose_speaks_of_the_project_only():

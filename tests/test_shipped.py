@@ -4,11 +4,15 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+from data.making.card_family import outcomes
 from data.making.models import FIRST, RATES
 from data.making.models import MODEL as BASE
 from data.making.plan import SECOND_WORDING, fact_by_fact
@@ -78,6 +82,25 @@ def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database
         swapped = precision(database, list(same["run_id"]), (1,), "micro", last_only=True)["swapped_n"]
         assert swapped.nunique(dropna=False) == 1, (probe_set, words)
         assert probe_set not in ("trex", "google_re") or (swapped > 0).all()
+
+
+def test_shares_at_the_last_layer_are_those_of_the_raw_rows(database):
+    runs = fact_runs(database).query("probe_set == 'trex' and template_set == 'default' and seed == 0 and not counted")
+    ids = list(runs["run_id"])
+    tables = [precision(database, ids, (1,), average, last_only=True) for average in ("micro", "macro")]
+    table = pd.concat(tables).set_index(["run_id", "average"])
+    facts = raw_facts()
+    assert len(runs)
+    for run in runs.itertuples():
+        known, ranks = defaultdict(list), raw_ranks(run.run_id)
+        for row in ranks.filter(pc.equal(ranks["layer"], run.layers - 1)).to_pylist():
+            if row["other_rank"] is not None:
+                known[facts[row["fact_id"]]["relation"]].append((row["gold_rank"] == 1, row["other_rank"] == 1))
+        micro = np.array([pair for pairs in known.values() for pair in pairs]).mean(axis=0)
+        macro = np.array([np.mean(pairs, axis=0) for pairs in known.values()]).mean(axis=0)
+        for average, expected in (("micro", micro), ("macro", macro)):
+            found = table.loc[(run.run_id, average), ["matched", "swapped"]]
+            assert found.tolist() == pytest.approx(expected.tolist())
 
 
 def test_every_model_is_probed_with_every_probe_set_and_only_the_named_runs_ship_fact_by_fact():
@@ -212,6 +235,12 @@ def test_the_card_prints_the_tables_of_the_family(run, monkeypatch, tmp_path):
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path))
     printed = run("model-card", "--family").output.strip()
     assert "\n## The family\n" in card and printed and printed in card.partition("\n## The family\n")[2]
+
+
+def test_the_outcomes_of_the_card_add_up_to_100(database):
+    for line in outcomes(database, BASE)[2:]:
+        shares = [float(cell) for cell in line.strip("| ").split(" | ")[2:] if cell[0].isdigit()]
+        assert sum(shares) == pytest.approx(100, abs=0.4)
 
 
 def test_the_training_of_shipped_heads_is_stored(database):

@@ -1,23 +1,35 @@
-"""``make docs`` writes the tables of docs/facts.md, docs/heads.md, docs/forgetting.md and of the shipped model's card
-again, from the shipped results.
-"""
+"""``make docs`` writes the table of architectures in docs/heads.md again, and ``tests/test_docs.py`` compares it."""
 
+import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from probing.kernel.store.opening import open_database
-from tests import written_card, written_facts, written_forgetting, written_heads
-from tests.shipped import SNAPSHOT
+from probing.kernel.models.checkpoint import IN_PYTHON, REFUSED, why_unusable
+from probing.kernel.models.head import DecodingHead
+from probing.kernel.models.load import load_encoder
+from probing.kernel.registry import REPOSITORY
+from tests import tiny_models
 
-ROOT = Path(__file__).resolve().parents[1]
-#: Document -> what writes its tables again.
-_FROM_RESULTS = {
-    ROOT / "docs" / "heads.md": written_heads.with_tables,
-    written_facts.DOCS: written_facts.with_tables,
-    written_forgetting.DOCS: written_forgetting.with_tables,
-    written_card.CARD: written_card.with_tables,
-}
+DOCS = REPOSITORY / "docs" / "heads.md"
+HEADER = "| `model_type` | heads | norm on top | texts of a batch |\n|---|---|---|---|\n"
+
+
+def with_architectures(text: str) -> str:
+    """The document with what is found of every masked language model of transformers: of a tiny one, or of its
+    configuration.
+    """
+    rows = {kind: f"none: it {why_unusable(kind, 3, False)} | | |" for kind in REFUSED}
+    for kind, name in IN_PYTHON.items():
+        rows[kind] = f"none with its own tokenizer, `{name}`, which is in Python only | | |"
+    with TemporaryDirectory() as folder:
+        for kind in (tiny_models.KINDS | tiny_models.WHOLE).keys() - IN_PYTHON.keys():
+            encoder = load_encoder(tiny_models.save(kind, Path(folder, kind)), device="cpu")
+            heads = "all kinds" if isinstance(encoder.head, DecodingHead) else "logit lens"
+            norm = f"`{encoder.on_top}`" if encoder.on_top else ""
+            rows[kind] = f"{heads} | {norm} | {'of equal length' if encoder.reads_padding else 'any'} |"
+    table = HEADER + "".join(f"| {kind} | {row}\n" for kind, row in sorted(rows.items()))
+    return re.sub(rf"{re.escape(HEADER)}(\|.*\n)+", lambda _: table, text)
+
 
 if __name__ == "__main__":
-    with open_database(SNAPSHOT) as db:
-        for path, with_tables in _FROM_RESULTS.items():
-            path.write_text(with_tables(path.read_text(encoding="utf-8"), db), encoding="utf-8")
+    DOCS.write_text(with_architectures(DOCS.read_text(encoding="utf-8")), encoding="utf-8")

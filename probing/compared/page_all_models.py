@@ -138,16 +138,10 @@ def _points(view: View, points: pd.DataFrame, labels: dict[str, str], stamp: Sta
     st.header("Did those that moved most lose most?")
     wish = selection.of(CompareSelection).plane_loss
     loss = selection.bound(
-        st.segmented_control,
-        "What was lost",
         "plane_loss",
-        view.page,
         value=wish if wish in losses else losses[0],
         options=losses,
-        required=True,
-        wrap=True,
         format_func=lambda name: PLANE[name][2],
-        label_visibility="collapsed",
     )
     title, factor, _ = PLANE[loss]
     blocks.figure(

@@ -8,7 +8,8 @@ import streamlit as st
 
 from probing.changes.figures import evidence_panels
 from probing.changes.store import change_runs
-from probing.choices import CHANGES, WAYS, CompareSelection
+from probing.choices import CHANGES as _KINDS
+from probing.choices import CompareSelection
 from probing.compared.report_evidence import (
     DISTANCE,
     DRIFT,
@@ -91,9 +92,6 @@ def words_of(text: str, pair: str) -> str:
     return f"{text} ‖ {pair}" if pair else text
 
 
-_WAYS = dict(zip(WAYS, ("both", "turned wrong", "turned right"), strict=True))
-
-
 def stored(tuning_view: "TuningView") -> bool:
     """Whether single sentences of the model are stored, and not counts alone."""
     runs = tuning_view.read(sentence_runs)
@@ -125,7 +123,7 @@ def draw_turned_sentences(tuning_view: "TuningView", table: pd.DataFrame) -> Non
 
 def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, int, str]:
     """The cell of the link, the map or the menus, else that of the largest change (ties: first token); and the way."""
-    own, page = selection.of(CompareSelection), tuning_view.view.page
+    own = selection.of(CompareSelection)
     ranked = table.assign(_size=-table["change"].abs(), _pooling=table["pooling"] != FIRST)
     ranked = ranked.sort_values(["_size", "_pooling"], kind="stable")
     tasks = list(dict.fromkeys(table["task"]))
@@ -140,34 +138,11 @@ def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, i
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         resets = {"gone_pooling": "", "gone_layer": None}
         selection.bound(
-            st.selectbox,
-            "Property",
-            "gone_task",
-            page,
-            value=task,
-            options=tasks,
-            format_func=tuning_view.titles.__getitem__,
-            resets=resets,
+            "gone_task", value=task, options=tasks, format_func=tuning_view.titles.__getitem__, resets=resets
         )
-        selection.bound(
-            st.selectbox,
-            "Read from",
-            "gone_pooling",
-            page,
-            value=pooling,
-            options=poolings,
-            format_func=POOLING_NAMES.__getitem__,
-        )
-        selection.bound(st.selectbox, "Layer", "gone_layer", page, value=layer, options=layers)
-        way = selection.bound(
-            st.segmented_control,
-            "Sentences",
-            "turned_way",
-            page,
-            options=list(WAYS),
-            required=True,
-            format_func=_WAYS.__getitem__,
-        )
+        selection.bound("gone_pooling", value=pooling, options=poolings)
+        selection.bound("gone_layer", value=layer, options=layers)
+        way = selection.bound("turned_way")
     return str(task), str(pooling), layer, way
 
 
@@ -224,7 +199,6 @@ _HOW = (
     " Weights: change in per cent of the norm of the base's. Grammar: mean F1 of edge probes. Sentences: accuracy of"
     " the model's own probes minus that of its base's."
 )
-_KINDS = {"first": "first token", "mean": "mean of all tokens", "base-mean": "first token against the base's mean"}
 _CHANGE = "Points; blue: read better than in the base, orange: worse."
 _CLICKED = f"{_CHANGE} Click for sentences."
 _CHANGE_HOW = (
@@ -303,16 +277,10 @@ def _measurements(tuning_view: TuningView) -> None:
     view, wish = tuning_view.view, selection.of(CompareSelection).beyond_measure
     if there:
         measure = selection.bound(
-            st.segmented_control,
-            "Measured",
             "beyond_measure",
-            view.page,
             value=wish if wish in there else there[0],
             options=there,
-            required=True,
-            wrap=True,
             format_func=lambda name: MEASURES[name][0],
-            label_visibility="collapsed",
         )
         panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
         blocks.figure(
@@ -346,14 +314,7 @@ def _measurements(tuning_view: TuningView) -> None:
 
 def _changes(tuning_view: TuningView, table: pd.DataFrame, single: bool) -> None:
     """Tasks by layers; a click chooses the cell whose sentences are listed, if single ones are stored."""
-    kind = selection.bound(
-        st.selectbox,
-        "Read from",
-        "change_kind",
-        tuning_view.view.page,
-        options=list(CHANGES),
-        format_func=_KINDS.__getitem__,
-    )
+    kind = selection.bound("change_kind")
     model, base = (tuning_view.view.label(name) for name in (tuning_view.model, tuning_view.base))
     blocks.figure(
         drawing(change_map, table, kind=kind, titles=tuning_view.titles, model=model, base=base),

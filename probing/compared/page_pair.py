@@ -14,13 +14,12 @@ from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, counts_only
 from probing.kernel.app.texts import Markdown, filled, joined, mark_key
-from probing.kernel.figures.looks import head_name, set_name, set_order
+from probing.kernel.figures.looks import set_name, set_order
 from probing.kernel.models.names import LOGIT_LENS, head_order
 from probing.kernel.relatives import tuned_models
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
 NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
-_RARE = {"versus_model": "Compared with", "head": "Read with (head)", "probe_set": "Facts (probe set)"}
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,7 @@ def choose(view: View) -> Pair | None:
     base = own.versus_model if own.versus_model in others else others[0]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="pair"):
         selection.bound(
-            st.selectbox,
-            "Model",
             "tuned",
-            view.page,
             value=model,
             options=models,
             format_func=view.label,
@@ -100,12 +96,10 @@ def choose(view: View) -> Pair | None:
             resets={"versus_model": "", **NO_LIST},
             width=220,
         )
-        with filters.bar(view, more=("k", "exposures", "in_subject"), own=_RARE) as rare, rare:
+        rare_fields = ("versus_model", "head", "probe_set")
+        with filters.bar(view, more=("k", *selection.FILTERS), own=rare_fields) as rare, rare:
             selection.bound(
-                st.selectbox,
-                _RARE["versus_model"],
                 "versus_model",
-                view.page,
                 value=base,
                 options=others,
                 resets=NO_LIST,
@@ -144,19 +138,8 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))
     probe_set = chosen.probe_set if chosen.probe_set in sets else sets[0]
-    selection.bound(
-        st.selectbox, _RARE["head"], "head", view.page, value=head, options=heads, format_func=head_name, resets=NO_LIST
-    )
-    selection.bound(
-        st.selectbox,
-        _RARE["probe_set"],
-        "probe_set",
-        view.page,
-        value=probe_set,
-        options=sets,
-        format_func=set_name,
-        resets=NO_LIST,
-    )
+    selection.bound("head", value=head, options=heads, resets=NO_LIST)
+    selection.bound("probe_set", value=probe_set, options=sets, resets=NO_LIST)
     first, second = (
         table[(table["head"] == head) & (table["probe_set"] == probe_set)].iloc[0] for table in (against, of_model)
     )

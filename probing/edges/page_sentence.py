@@ -8,30 +8,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import KINDS, SENTENCE_ORDERS, TRACE_PARTS, GrammarSelection
+from probing.choices import KINDS, TRACE_PARTS, GrammarSelection
 from probing.edges.figures_spans import trace_bars
 from probing.edges.page_words import TRAIN_COMMAND, say_missing, with_words
 from probing.edges.store import edge_labels, edge_runs, edge_tasks, traced_parts
 from probing.edges.store_sentences import count_sentences, sentences, traces
-from probing.edges.targets import CUMULATIVE, OWN, TASK
+from probing.edges.targets import CUMULATIVE, TASK
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, count, filled, mark_key
 from probing.kernel.provenance import TRAINED
 
-PART_NAMES = {OWN: "our own", "dev": "dev", "test": "test"}
-_KINDS = {"any": "all", "ambiguous": "depend on context", "revised": "change between layers"}
-_ORDERS = {"ambiguous": "most that depend on context", "revised": "most changes first", "sentence": "as in the data"}
-assert tuple(PART_NAMES) == TRACE_PARTS and tuple(_KINDS) == KINDS and tuple(_ORDERS) == SENTENCE_ORDERS
-_FILTERS = {
-    "trace_task": "Task",
-    "trace_label": "Right label",
-    "settled": "Final from layer",
-    "trace_kind": "Labels",
-    "later_first": "Settles first",
-    "earlier_last": "although earlier on average",
-}
+_FILTERS = ("trace_task", "trace_label", "settled", "trace_kind", "later_first", "earlier_last")
 #: What any change of a filter resets.
 _RESTART = {"trace_page": 1, "text_hash": ""}
 #: Rows of the list, characters of a hash that are shown, panels that are drawn at first, and at most.
@@ -100,7 +89,7 @@ class Traced:
     def stamp(self, what: str) -> Stamp:
         filters = [f"{name} {value}" for name, value in self.filters().items() if value and value != "any"]
         return self.view.stamp(
-            ", ".join([what, self.view.label(self.model), PART_NAMES[self.part], *filters]), self.run_ids
+            ", ".join([what, self.view.label(self.model), TRACE_PARTS[self.part], *filters]), self.run_ids
         )
 
 
@@ -146,12 +135,9 @@ def _open(view: View) -> Traced | None:
     titles = view.read(edge_tasks).drop_duplicates("task").set_index("task")["title"]
     tasks = {task: str(titles.get(task, task)) for task in model_runs["task"]}
     traced = Traced(view, model_runs, tasks, model, part)
-    bound = partial(selection.bound, page=view.page)
-    with filters.bar(view, own=_FILTERS, words={**tasks, **_KINDS}, key="sentence-filters") as place:
+    with filters.bar(view, own=_FILTERS, words={**tasks, **KINDS}, key="sentence-filters") as place:
         if len(models) > 1:
-            bound(
-                st.selectbox,
-                "Model",
+            selection.bound(
                 "edge_model",
                 value=model,
                 options=models,
@@ -161,59 +147,39 @@ def _open(view: View) -> Traced | None:
                 resets={"trace_page": 1},
             )
         if len(parts) > 1:
-            bound(
-                st.segmented_control,
-                "Sentences",
-                "trace_part",
-                value=part,
-                options=parts,
-                required=True,
-                resets=_RESTART,
-                format_func=PART_NAMES.__getitem__,
-            )
+            selection.bound("trace_part", value=part, options=parts, resets=_RESTART)
         with place:
             _filters(traced)
     values = ((own.edge_model, view.all_colours), (own.trace_part, parts), (own.trace_task, tasks))
-    blocks.say_ignored([PART_NAMES.get(name, name) for name, there in values if name and name not in there])
+    blocks.say_ignored([TRACE_PARTS.get(name, name) for name, there in values if name and name not in there])
     return traced
 
 
 def _filters(traced: Traced) -> None:
     titles, labels, last = traced.tasks, traced.labels(), int(traced.runs["layers"].max()) - 1
-    bound = partial(selection.bound, page=traced.view.page, resets=_RESTART)
-    one_task = partial(bound, st.selectbox, options=["", *titles], format_func=lambda task: titles.get(task, "any"))
-    one_task(_FILTERS["trace_task"], "trace_task", value=traced.task, resets={**_RESTART, "trace_label": ""})
+    one_task = partial(selection.bound, options=["", *titles], format_func=lambda task: titles.get(task, "any"))
+    one_task("trace_task", value=traced.task, resets={**_RESTART, "trace_label": ""})
     if labels:
         label = traced.filters()["label"] or ""
-        bound(
-            st.selectbox,
-            _FILTERS["trace_label"],
+        selection.bound(
             "trace_label",
             value=label,
             options=["", *labels],
             format_func=lambda value: value or "any",
+            resets=_RESTART,
         )
-    bound(
-        st.selectbox,
-        _FILTERS["settled"],
+    selection.bound(
         "settled",
         options=[None, *range(last + 1)],
-        placeholder="any",
         format_func=lambda layer: "any" if layer is None else "0 (embeddings)" if layer == 0 else str(layer),
+        resets=_RESTART,
     )
-    bound(
-        st.segmented_control,
-        _FILTERS["trace_kind"],
-        "trace_kind",
-        options=list(KINDS),
-        required=True,
-        format_func=_KINDS.__getitem__,
-    )
+    selection.bound("trace_kind", resets=_RESTART)
     if len(titles) > 1:
         st.caption("Sentences where a later task settles before an earlier one, on a shared word")
         for name in ("later_first", "earlier_last"):
             value = selection.value_of(traced.view.page, name)
-            one_task(_FILTERS[name], name, value=value if value in titles else "")
+            one_task(name, value=value if value in titles else "", resets=_RESTART)
 
 
 def _listing(traced: Traced) -> str:
@@ -254,16 +220,7 @@ def _head(traced: Traced, total: int, page: int, pages: int) -> None:
     """The number of sentences, their order, and the buttons to other pages of the list."""
     st.header(filled("{sentences} to choose from", sentences=count(total, "sentence")), anchor="sentences")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        selection.bound(
-            st.selectbox,
-            "Order",
-            "trace_order",
-            traced.view.page,
-            options=list(SENTENCE_ORDERS),
-            format_func=_ORDERS.__getitem__,
-            resets=_RESTART,
-            width=260,
-        )
+        selection.bound("trace_order", resets=_RESTART)
         for label, icon, other in (("Back", "chevron_left", page - 1), ("More", "chevron_right", page + 1)):
             if pages > 1:
                 st.button(
@@ -305,13 +262,9 @@ def _sentence(traced: Traced, sentence: str) -> None:
     panels = panels_of(traced, kept)
     with st.container(horizontal=True, gap="medium"):
         if passing < len(targets):
-            selection.bound(
-                st.toggle, Markdown("Also labels that the filters leave out"), "every_target", traced.view.page
-            )
+            selection.bound("every_target")
         if panels["panel"].nunique() > FIRST:
-            selection.bound(
-                st.toggle, Markdown("More labels than those that change most"), "other_panels", traced.view.page
-            )
+            selection.bound("other_panels")
     drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
         drawing(trace_bars, drawn),

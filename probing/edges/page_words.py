@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import GRAMMAR_PARTS, GrammarSelection
+from probing.choices import GrammarSelection
 from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.store_sentences import tasks_of_texts
@@ -24,12 +24,6 @@ from probing.kernel.errors import EdgeDataError
 from probing.kernel.files import State, cache_folder, files_state
 
 TRAIN_COMMAND = "python -m probing edges train --model nesia-mini --tasks all"
-_OPTIONS = {
-    "edge_tasks": "Tasks",
-    "edge_part": "Part of the data",
-    "unseen": "Only words not seen in training",
-    "published": "Published BERT",
-}
 
 
 @dataclass(frozen=True)
@@ -69,10 +63,8 @@ class GrammarProbes(ShownRuns):
         """The menu of the one model, if there are several."""
         if len(self.models) > 1:
             selection.bound(
-                st.selectbox,
-                label,
                 "edge_model",
-                self.view.page,
+                label,
                 value=self.model,
                 options=list(self.models),
                 format_func=self.view.label,
@@ -92,21 +84,16 @@ def open_results(view: View) -> GrammarProbes | None:
     models = [model for model in view.all_colours if model in set(runs["model"])]
     tasks = {task: title for task, title in titles.items() if task in set(runs["task"])}
     offer = Offer(models, usual_models(runs, models), tasks, MAX_MODELS)
-    with filters.bar(view, own=_OPTIONS, words=tasks) as place:
+    with filters.bar(view, own=("edge_tasks", "edge_part", "unseen", "published"), words=tasks) as place:
         offer.choose_models(view, "edge_models", own.edge_models)
         with place:
             offer.choose_tasks(view, "edge_tasks")
             selection.bound(
-                st.segmented_control,
-                _OPTIONS["edge_part"],
                 "edge_part",
-                view.page,
-                options=list(GRAMMAR_PARTS),
-                required=True,
                 help="The dev part also decided when training stopped, as in the paper; the test part did not.",
             )
-            selection.bound(st.toggle, _OPTIONS["unseen"], "unseen", view.page)
-            selection.bound(st.toggle, _OPTIONS["published"], "published", view.page)
+            selection.bound("unseen")
+            selection.bound("published")
     wanted, kept = offer.taken(view, own.edge_models, own.edge_tasks)
     return GrammarProbes(view, runs, kept, wanted)
 

@@ -112,9 +112,7 @@ def _compared(view: View, stored: pd.DataFrame) -> tuple[pd.DataFrame, dict[str,
             value = values[column] = shown[column].iloc[0]
             there = sorted(set(left[column]))
             if len(there) > 1:
-                selection.bound(
-                    st.selectbox, label, field, view.page, value=value, options=there, format_func=words, width=320
-                )
+                selection.bound(field, label, value=value, options=there, format_func=words, width=320)
             left = left[left[column] == value]
     models = {*view.chosen.models, *(set(stored["model"]) - set(view.colours))}
     order = [model for model in view.all_colours if model in models]

@@ -59,14 +59,10 @@ def draw_prevention(view: View, base: str, tuned: str) -> None:
     name = wished or first
     if len(named) > 1:
         selection.bound(
-            st.selectbox,
-            "Fine-tuning",
             "protected",
-            view.page,
             value=name,
             options=list(named),
             format_func=lambda name: f"{named[name][1]}, from {view.label(named[name][0])}, {set_name(named[name][2])}",
-            width=420,
         )
     of_base, objective, probe_set = named[name]
     here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
@@ -170,16 +166,12 @@ def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
     name = wish if wish in named else next(iter(named))
     if len(named) > 1:
         selection.bound(
-            st.selectbox,
-            "Training",
             "lost_training",
-            view.page,
             value=name,
             options=list(named),
             format_func=lambda name: (
                 f"{view.label(followed.at[named[name], 'model'])}, {set_name(followed.at[named[name], 'probe_set'])}"
             ),
-            width=360,
         )
     return followed.loc[named[name]]
 
@@ -232,14 +224,10 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         for row in listed.itertuples()
     }
     chosen = selection.bound(
-        st.selectbox,
-        "Fact",
         "followed_fact",
-        view.page,
         value=wish if wish in words else next(iter(words)),
         options=list(words),
         format_func=words.__getitem__,
-        label_visibility="collapsed",
     )
     cells = view.read(report_series.ranks_of_fact, run["model"], run["probe_set"], chosen)
     blocks.figure(

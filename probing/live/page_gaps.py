@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -221,7 +220,7 @@ def _again(choice: Choice, question: Question) -> Answer:
 
 def _change(view: View, how: str, first: Answer) -> Changed:
     """Draws what the change needs, and changes the sentence."""
-    page, own, prompt = view.page, selection.of(AskSelection), first.prompt
+    own, prompt = selection.of(AskSelection), first.prompt
     if MASK not in prompt:
         return Changed(None, f"write the gap as {MASK}")
     if how == "negated":
@@ -231,27 +230,22 @@ def _change(view: View, how: str, first: Answer) -> Changed:
         right = [last.tokens[0].token, *(word.token for word in last.watched[:1])]
         offered = wrong_answers([token.token for token in last.tokens], right)
         prime = own.prime or (offered[0] if offered else "")
-        selection.bound(
-            st.text_input, "The word before the sentence", "prime", page, value=prime, max_chars=60, width=280
-        )
+        selection.bound("prime", value=prime)
         with st.container(horizontal=True):
             for number, word in enumerate(offered):
                 st.button(escape(word), key=f"ask.prime.{number}", on_click=selection.update, kwargs={"prime": word})
         return misprimed(prompt, prime)
     if how == "shuffled":
-        selection.bound(st.number_input, "Seed", "shuffle_seed", page, min_value=1, max_value=9999, step=1, width=160)
+        selection.bound("shuffle_seed")
         return shuffled(prompt, own.shuffle_seed)
     if how == "truncated":
-        words = "Words kept on either side of the gap"
-        selection.bound(st.number_input, words, "keep_words", page, min_value=0, max_value=20, step=1, width=280)
+        selection.bound("keep_words", "Words kept on either side of the gap")
         return truncated(prompt, min(own.keep_words, 20))
     name = find_entity(prompt)
     if name is None:
         return renamed(prompt, "")
     other = own.other_name or other_entity(name)
-    selection.bound(
-        st.text_input, filled("Instead of {name}", name=name), "other_name", page, value=other, max_chars=60, width=280
-    )
+    selection.bound("other_name", filled("Instead of {name}", name=name), value=other)
     return renamed(prompt, other, name)
 
 
@@ -325,7 +319,7 @@ ONE = "Above 0 the better word is more probable. Words of several pieces are at 
 
 def draw_pairs(view: View) -> None:
     """Draws the results for all shipped pairs together, and for one pair."""
-    with filters.bar(view, own={"live_models": "Compare with"}, label="Options") as place:
+    with filters.bar(view, own=["live_models"], label="Options") as place:
         choose(view)
         with place:
             choose_others(view, MODELS)
@@ -426,14 +420,10 @@ def _chosen(
     usual = int(right["pair"].iloc[0]) if len(right) else 1
     number = usual if own.minimal_pair is None or own.minimal_pair > len(shipped) else own.minimal_pair
     selection.bound(
-        st.selectbox,
-        "Pair",
         "minimal_pair",
-        view.page,
         value=number,
         options=list(range(len(shipped) + 1)),
         format_func=lambda one: _named(one, shipped[one - 1]) if one else "a pair of your own",
-        label_visibility="collapsed",
     )
     labels = {
         "likelier": ("Your own: the better sentence, or one with a gap", "The dogs in the garden bark ."),
@@ -441,8 +431,7 @@ def _chosen(
     }
     for place, (name, (label, example)) in zip(st.columns(2), labels.items(), strict=True):
         with place:
-            more: dict[str, Any] = {"max_chars": 400, "resets": {"minimal_pair": 0}, "placeholder": example}
-            selection.bound(st.text_input, filled("{label}", label=label), name, view.page, **more)
+            selection.bound(name, filled("{label}", label=label), resets={"minimal_pair": 0}, placeholder=example)
     if number:
         return number, None
     if not (own.likelier.strip() and own.unlikelier.strip()):

@@ -84,10 +84,7 @@ def choose(view: View) -> None:
     offered, own = live_models.choices(), selection.of(AskSelection)
     name = first(view)
     selection.bound(
-        st.selectbox,
-        "Model",
         "live_model",
-        view.page,
         value=name,
         options=[option for option, choice in offered.items() if choice.here or option == name],
         format_func=lambda option: _named(view, offered, option),
@@ -117,17 +114,13 @@ def choose_others(view: View, most: int = MAX_MODELS) -> None:
     name = first(view)
     selected = [choice.name for choice in chosen(view) if choice.name != name]
     selection.bound(
-        st.multiselect,
-        "Compare with",
         "live_models",
-        view.page,
         value=tuple(selected),
         options=[
             option for option, choice in offered.items() if option != name and (choice.here or option in selected)
         ],
         format_func=lambda option: _named(view, offered, option),
         max_selections=most - 1,
-        placeholder="no other model",
     )
     elsewhere = [option for option, choice in offered.items() if not choice.here]
     if elsewhere and not live_models.offline():
@@ -206,10 +199,8 @@ def named_base(view: View, choice: Choice, options: Sequence[str]) -> str:
     """Draws the choice of the base of a model without a recorded one; ``""`` if none is chosen."""
     base = selection.of(AskSelection).live_base if selection.of(AskSelection).live_base in options else ""
     selection.bound(
-        st.selectbox,
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
         "live_base",
-        view.page,
+        filled("{name} was fine-tuned from", name=view.name(choice.name)),
         value=base,
         options=["", *options],
         format_func=lambda name: view.label(name) if name else "choose its base",

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -110,7 +110,6 @@ def swapped(words: Sequence[str], place: int) -> str:
 
 
 MODELS = 2
-OPTIONS = {"live_models": "Compare with", "second": "Second sentence", "swapped": "Word swapped with the next"}
 #: Maximum number of rows of a map; the table has all tokens.
 MAX_TOKENS = 48
 MAP = "What the chosen token attends to, layer by layer; each column sums to 1, and both models have one scale."
@@ -135,10 +134,8 @@ TWICE_HOW = (
 def draw_sentence(view: View) -> None:
     """Draws the choice of sentence and models, and what they do with it."""
     selection.bound(
-        st.text_input,
-        "A sentence",
         "whole",
-        view.page,
+        "A sentence",
         max_chars=selection.MAX_TEXT,
         resets={"attending": WORD, "swapped": 0},
         placeholder="Type a sentence; write a word twice to compare its two states.",
@@ -147,7 +144,7 @@ def draw_sentence(view: View) -> None:
     own = selection.of(AskSelection)
     text, pair = " ".join(own.whole.split()), " ".join(own.second.split())
     words = text.split()
-    with filters.bar(view, own=OPTIONS, label="Options") as place:
+    with filters.bar(view, own=("live_models", "second", "swapped"), label="Options") as place:
         choose(view)
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, example in enumerate(SENTENCES):
@@ -161,20 +158,9 @@ def draw_sentence(view: View) -> None:
                 )
         with place:
             choose_others(view, MODELS)
-            more: dict[str, Any] = {
-                "max_chars": selection.MAX_TEXT,
-                "resets": {"attending": WORD},
-                "placeholder": "follows the first one",
-            }
-            selection.bound(st.text_input, OPTIONS["second"], "second", view.page, **more)
+            selection.bound("second", resets={"attending": WORD})
             most = max(len(words) - 1, 0)
-            bounds: dict[str, Any] = {
-                "min_value": 0,
-                "max_value": most,
-                "step": 1,
-                "value": own.swapped if own.swapped <= most else 0,
-            }
-            selection.bound(st.number_input, OPTIONS["swapped"], "swapped", view.page, **bounds)
+            selection.bound("swapped", max_value=most, value=own.swapped if own.swapped <= most else 0)
     if not text:
         st.info("Type a sentence, or choose an example.", icon=":material/edit:")
         return
@@ -271,14 +257,15 @@ def _chosen(view: View, attention: "SentenceAttention") -> tuple[int, int | None
     }
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for name, (label, value, n, written) in offered.items():
-            more: dict[str, Any] = {
-                "value": value,
-                "options": list(range(n)),
-                "format_func": written,
-                "width": 200,
-                "label_visibility": "collapsed",
-            }
-            selection.bound(st.selectbox, filled("{label}", label=label), name, view.page, **more)
+            selection.bound(
+                name,
+                filled("{label}", label=label),
+                value=value,
+                options=list(range(n)),
+                format_func=written,
+                width=200,
+                label_visibility="collapsed",
+            )
     return token, head - 1 if head else None
 
 

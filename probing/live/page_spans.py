@@ -121,7 +121,6 @@ def changed_spans(event: Any, words: int, spans: Sequence[Span]) -> list[Span] |
     return replaced(spans, number - 1, (start, end))
 
 
-OPTIONS = {"live_models": "Compare with", "base_probes": "Use the base's probes"}
 CAPTION = "A row is a task: which label the layers 0 to l give to the chosen words. Blue: the last layer's label."
 HOW = (
     "Bars are shares of all labels' probabilities; if words may have several labels, each bar is its own probability."
@@ -136,16 +135,14 @@ def draw_spans(view: View) -> None:
     """Draws the choice of words, and the labels that all layers give them."""
     own = selection.of(AskSelection)
     selection.bound(
-        st.text_input,
-        "A sentence",
         "words",
-        view.page,
+        "A sentence",
         max_chars=selection.MAX_TEXT,
         resets={"span1": "", "span2": ""},
         placeholder="Type a sentence, then choose its words below.",
         label_visibility="collapsed",
     )
-    with filters.bar(view, own=OPTIONS, label="Options") as place:
+    with filters.bar(view, own=("live_models", "base_probes"), label="Options") as place:
         page_models.choose(view)
         with st.popover("Examples", icon=":material/lightbulb:"):
             for number, text in enumerate(SPAN_EXAMPLES):
@@ -159,7 +156,7 @@ def draw_spans(view: View) -> None:
                 )
         with place:
             page_models.choose_others(view)
-            selection.bound(st.toggle, OPTIONS["base_probes"], "base_probes", view.page)
+            selection.bound("base_probes")
     question = _question(own)
     if not question.words:
         st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")

@@ -55,10 +55,7 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
     """The further models with the same base, one per entry."""
     typed = selection.of(OwnModelSelection).my_others
     selection.bound(
-        st.multiselect,
-        "Further models with the same base",
         "my_others",
-        view.page,
         options=list(dict.fromkeys((*typed, *_offered(model, base)))),
         accept_new_options=True,
         max_selections=MAX_OTHERS,
@@ -93,25 +90,11 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
     own = selection.of(OwnModelSelection)
     left, right = st.columns(2)
     with left:
-        selection.bound(
-            st.text_input,
-            "Your model",
-            "my_model",
-            view.page,
-            placeholder="folder, hub id or name",
-            max_chars=selection.MAX_TEXT,
-        )
+        selection.bound("my_model")
         model = _named(own.my_model.strip(), public, "model")
     with right:
         hint = model.base if model and model.base else "folder, hub id or name; may stay empty"
-        selection.bound(
-            st.text_input,
-            "The base that it was fine-tuned from",
-            "my_base",
-            view.page,
-            placeholder=hint,
-            max_chars=selection.MAX_TEXT,
-        )
+        selection.bound("my_base", placeholder=hint)
         base = _named(own.my_base.strip() or (model.base if model else ""), public, "base")
         base = _with_base(base, None) if base and not base.base else base
     return model and _with_base(model, base), base

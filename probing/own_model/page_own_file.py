@@ -72,10 +72,7 @@ def draw_own_file(view: View) -> None:
     with right:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = selection.bound(
-            st.selectbox,
-            "Model",
             "live_model",
-            view.page,
             value=name,
             options=list(offered),
             format_func=lambda name: offered[name].called(view.label(name)),

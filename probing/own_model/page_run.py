@@ -15,7 +15,7 @@ from probing.live.page_live_models import Choice
 from probing.own_model import run as background
 from probing.own_model.check import in_bytes, in_minutes
 from probing.own_model.run import OwnRun
-from probing.own_model.space import WHAT, Entry, delete, list_entries
+from probing.own_model.space import Entry, delete, list_entries
 
 #: Seconds between two looks at a run that is at work.
 _EVERY = 3
@@ -98,7 +98,6 @@ def _log(run: OwnRun) -> None:
         st.code(without_server_folders(run.log()) or "nothing yet", language=None, wrap_lines=True)
 
 
-_TITLES = {"run": "Runs", "facts": "Probe sets with all their runs", "model": "Models"}
 #: Session key: name and size of what was deleted last.
 _DONE = "own_model.deleted"
 
@@ -108,15 +107,7 @@ def draw_space(view: View) -> None:
     if done := st.session_state.pop(_DONE, None):
         name, size = done
         st.success(filled("Deleted: {name}; {size} are free.", name=code(name), size=size), icon=":material/delete:")
-    what = selection.bound(
-        st.segmented_control,
-        "What",
-        "my_space",
-        view.page,
-        options=list(WHAT),
-        required=True,
-        format_func=_TITLES.__getitem__,
-    )
+    what = selection.bound("my_space")
     entries = list_entries([what])
     if not entries:
         st.caption("There are none.")

@@ -17,7 +17,6 @@ from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.fact import Fact, FactSet
-from probing.kernel.figures.looks import head_name
 from probing.kernel.questions import Question
 from probing.kernel.user_tables import SUFFIXES
 from probing.live import page_live_models as live_models
@@ -81,10 +80,8 @@ def show(view: View) -> None:
     with left:
         name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
         model = selection.bound(
-            st.selectbox,
-            "Model to ask",
             "live_model",
-            view.page,
+            "Model to ask",
             value=name,
             options=list(offered),
             format_func=lambda name: offered[name].called(view.label(name)),
@@ -92,14 +89,7 @@ def show(view: View) -> None:
             resets={"own_base": ""},
         )
     with right:
-        head = selection.bound(
-            st.selectbox,
-            "Read with (head)",
-            "own_head",
-            view.page,
-            options=list(live_models.HEADS),
-            format_func=head_name,
-        )
+        head = selection.bound("own_head")
     choice = _with_base(view, offered[model], offered)
     if file is None:
         return
@@ -135,10 +125,8 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
     options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
     base = selection.bound(
-        st.selectbox,
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
         "own_base",
-        view.page,
+        filled("{name} was fine-tuned from", name=view.name(choice.name)),
         value=named if named in options else "",
         options=options,
         format_func=lambda name: view.label(name) if name else "choose its base",

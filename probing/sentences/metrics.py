@@ -1,93 +1,68 @@
 """The quantities of sentence-level probing, as data; ``terms`` lists them with the others."""
 
-from probing.kernel.metric import Metric
+from probing.kernel.metric import NO_TIES, Metric
 
 _MOSBACH = "Mosbach et al. 2020"
-_OURS = "ours; not in the paper"
-_NUMBERS, _FATES = "sentences.numbers", "sentences.numbers"
-_NO_TIES = "no ties: a value, not an order"
+_NUMBERS = "sentences.numbers"
 
 SENTENCE_METRICS = (
     Metric(
         "sentence_accuracy",
-        "probe accuracy",
         "share of sentences",
-        0.0,
-        1.0,
-        "higher",
         "Share of the test sentences that a logistic regression on one vector of a layer labels correctly: the first"
         " token's state, or the mean of all tokens' states. Wilson's 95 % interval. Of models that differ only by the"
         " seed of their fine-tuning, the one with the smallest seed is shown, with the minimum and maximum over all.",
-        "among equally probable labels the one with the smaller id",
-        "undefined without test sentences",
-        f"{_MOSBACH}; vectors are standardised, the strength of regularisation is chosen on the development part",
         f"{_NUMBERS}.accuracy",
+        label="probe accuracy",
+        better="higher",
+        ties="among equally probable labels the one with the smaller id",
+        source=f"{_MOSBACH}; vectors are standardised, the strength of regularisation is chosen on the development"
+        " part",
     ),
     Metric(
         "sentence_majority",
-        "majority of a task",
         "share of sentences",
-        0.0,
-        1.0,
-        "neither",
         "Accuracy of always predicting the commonest training label. A probe is above it if as many or more right"
         " predictions have a probability of at most 5 % under the hypothesis that each is right as often as the"
         " majority label (one-sided exact binomial test).",
-        "among equally common labels the first by name",
-        "undefined without test sentences",
-        _OURS,
-        f"{_FATES}.above_majority",
+        f"{_NUMBERS}.above_majority",
+        label="majority of a task",
+        ties="among equally common labels the first by name",
     ),
     Metric(
         "surface_baseline",
-        "surface baseline",
         "share of sentences",
-        0.0,
-        1.0,
-        "neither",
         "Accuracy of the same probe on features that need no model: length, case of the first letter, final punctuation"
         " mark, words.",
-        "as for the accuracy",
-        "undefined without test sentences",
-        _OURS,
         "sentences.numbers.surface_features",
+        ties="as for the accuracy",
     ),
     Metric(
         "sentence_change",
-        "change of accuracy",
         "difference of shares",
-        -1.0,
-        1.0,
-        "neither",
         "Accuracy of the fine-tuned model's own probe minus that of its base's, on the same test sentences. With"
         " Newcombe's 95 % interval of a paired difference; p is exact McNemar's; q adjusts it by Benjamini and Hochberg"
         " over all layers, poolings and tasks of the model.",
-        "0 if both label the same sentences correctly",
-        "undefined without test sentences",
-        f"{_MOSBACH}, Figures 4 and 5; tests and intervals are ours",
         f"{_NUMBERS}.change",
+        label="change of accuracy",
+        ties="0 if both label the same sentences correctly",
+        empty="undefined without test sentences",
+        source=f"{_MOSBACH}, Figures 4 and 5; tests and intervals are ours",
     ),
     Metric(
         "change_by_group",
-        "mean change of layers",
         "difference of shares",
-        -1.0,
-        1.0,
-        "neither",
         "Mean change of accuracy over the lower layers (0 to L / 2, rounded down) and over the upper ones. Layer 0 of"
         " the first token, which is one vector for all sentences and never changes, is one of the lower layers.",
-        _NO_TIES,
-        "undefined without layers",
-        f"{_MOSBACH}, Tables 2 and 5, where layers 0 to 6 of 12 are the lower ones",
         f"{_NUMBERS}.group_mean",
+        label="mean change of layers",
+        ties=NO_TIES,
+        empty="undefined without layers",
+        source=f"{_MOSBACH}, Tables 2 and 5, where layers 0 to 6 of 12 are the lower ones",
     ),
     Metric(
         "sentence_fate",
-        "where a property is read after fine-tuning",
         "fate",
-        None,
-        None,
-        "neither",
         "Where a property that a layer of the base had is read afterwards: as before, by a new reader of the same"
         " layer, at another layer or token, or nowhere. The first whose probe holds: the base's probe, unchanged; the"
         " fine-tuned model's own linear or neural probe; its own probe of the mean of the tokens, or of its best layer."
@@ -98,37 +73,30 @@ SENTENCE_METRICS = (
         " Layers and kinds of probe are chosen on the development part. To compare two probes that disagree on a share"
         " of the sentences takes 9,604 times that share: half the interval is 2 points then. Only cells in which the"
         " base is above its majority count.",
-        "an interval that ends exactly at -2 points does not hold",
-        "undefined if a probe was not trained, or its predictions were not stored",
-        f"ours; answers the question of {_MOSBACH}, section 5.3",
-        f"{_FATES}.property_fate",
+        f"{_NUMBERS}.property_fate",
+        label="where a property is read after fine-tuning",
+        ties="an interval that ends exactly at -2 points does not hold",
+        empty="undefined if a probe was not trained, or its predictions were not stored",
+        source=f"ours; answers the question of {_MOSBACH}, section 5.3",
     ),
     Metric(
         "fate_shares",
-        "shares of fates",
         "share of cells",
-        0.0,
-        1.0,
-        "neither",
         "Share of a model's cells (task, pooling, layer) that have each fate, over the cells that have one; the shares"
         " sum to 1.",
-        _NO_TIES,
-        "undefined without a cell that has a fate",
-        _OURS,
-        f"{_FATES}.fate_shares",
+        f"{_NUMBERS}.fate_shares",
+        label="shares of fates",
+        empty="undefined without a cell that has a fate",
     ),
     Metric(
         "online_code",
-        "online code length",
         "bits",
-        0.0,
-        None,
-        "lower",
         "Bits of the training labels if each of ten growing blocks is coded by a probe trained on the sentences before"
         " it: the longer the code, the harder it is to predict the property.",
-        _NO_TIES,
-        "undefined if the code was not computed",
-        "Voita and Titov 2020",
         "sentences.mlp.code_lengths",
+        label="online code length",
+        better="lower",
+        empty="undefined if the code was not computed",
+        source="Voita and Titov 2020",
     ),
 )

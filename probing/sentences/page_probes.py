@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from probing.choices import MINUS, GrammarSelection
+from probing.choices import MINUS, PROTOCOL_NAMES, GrammarSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.filters import Offer, ShownRuns
@@ -17,14 +17,12 @@ from probing.kernel.app.texts import count, filled, size_words
 from probing.kernel.objectives import CONTROL
 from probing.kernel.relatives import named, relatives
 from probing.kernel.stats.intervals import SMALL_SET
-from probing.sentences.examples import OURS, POOLINGS, PROTOCOLS, QUICK, SENTEVAL
+from probing.sentences.examples import POOLINGS, PROTOCOLS
 from probing.sentences.figures import POOLING_NAMES, layer_panels, learning_lines
 from probing.sentences.report import MAX_MODELS, SentencePanels, tasks_of_runs, usual_models
 from probing.sentences.store import sentence_runs, sentence_tasks
 
 TRAIN = "python -m probing sentences train --model {model} --tasks {tasks}"
-PROTOCOL_NAMES = {OURS: "ours", QUICK: "quick", SENTEVAL: "SentEval's"}
-MINUS_NAMES = dict(zip(MINUS, ("nothing", "the commonest answer", "length and words alone"), strict=True))
 CAPTION = (
     "Grey lines need no model. Large point: the layer chosen on development sentences (dev), not the highest; filled:"
     " clearly above both lines."
@@ -91,7 +89,7 @@ def draw_sentences(view: View) -> None:
         "sentence_protocol": "Protocol",
         "sentence_minus": "Minus",
     }
-    words = offer.tasks | POOLING_NAMES | PROTOCOL_NAMES | MINUS_NAMES
+    words = offer.tasks | POOLING_NAMES | PROTOCOL_NAMES | MINUS
     with filters.bar(view, own=labels, words=words, key="whole-filters") as place:
         offer.choose_models(view, "sentence_models", own.sentence_models)
         with place:
@@ -124,35 +122,10 @@ def _offer(view: View, runs: pd.DataFrame, about: pd.DataFrame, own: GrammarSele
 
 
 def _options(view: View, stored: list[str], protocol: str) -> None:
-    selection.bound(
-        st.multiselect,
-        "Vector of a sentence",
-        "poolings",
-        view.page,
-        options=list(POOLINGS),
-        format_func=POOLING_NAMES.__getitem__,
-        placeholder="both",
-    )
+    selection.bound("poolings")
     if len(stored) > 1:
-        selection.bound(
-            st.segmented_control,
-            "Protocol",
-            "sentence_protocol",
-            view.page,
-            value=protocol,
-            options=stored,
-            required=True,
-            format_func=PROTOCOL_NAMES.__getitem__,
-        )
-    selection.bound(
-        st.segmented_control,
-        "Right answers minus",
-        "sentence_minus",
-        view.page,
-        options=list(MINUS_NAMES),
-        required=True,
-        format_func=MINUS_NAMES.__getitem__,
-    )
+        selection.bound("sentence_protocol", value=protocol, options=stored)
+    selection.bound("sentence_minus")
 
 
 def _title(probes: ShownProbes) -> None:
@@ -194,7 +167,7 @@ def _layers(probes: ShownProbes, mode: str) -> None:
             **panel.options,
         ),
         table=panel.rows,
-        stamp=probes.stamp(f"sentence probes, minus {MINUS_NAMES[mode]}"),
+        stamp=probes.stamp(f"sentence probes, minus {MINUS[mode]}"),
         name="sentence-layers",
         caption=CAPTION,
         how=HOW,
@@ -214,25 +187,11 @@ def _learning(probes: ShownProbes, own: GrammarSelection) -> None:
     )
     with st.container(horizontal=True, gap="small"):
         if len(probes.tasks) > 1:
-            selection.bound(
-                st.selectbox,
-                "Property",
-                "learned_task",
-                probes.view.page,
-                value=task,
-                options=list(probes.tasks),
-                format_func=probes.tasks.__getitem__,
-                width=300,
-            )
+            selection.bound("learned_task", value=task, options=list(probes.tasks), format_func=probes.tasks.get)
         selection.bound(
-            st.selectbox,
-            "Layer",
             "learned_layer",
-            probes.view.page,
             options=[None, *range(int(every["layer"].max()) + 1)],
-            placeholder="best on dev",
             format_func=lambda layer: "best on dev" if layer is None else str(layer),
-            width=200,
         )
     points = probes.panels.curve(task, own.learned_layer).rows
     if points.empty:

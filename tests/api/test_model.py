@@ -20,21 +20,6 @@ def in_memory(tiny_model):
     return AutoModelForMaskedLM.from_pretrained(tiny_model), AutoTokenizer.from_pretrained(tiny_model)
 
 
-def test_an_answer_has_the_numbers_of_the_command(nesia, run):
-    said = json.loads(
-        run("ask", PROMPT, "--top", "3", "--watch", "paris", "--watch", "london", "--device", "cpu", "--json").stdout
-    )
-    answer = nesia.ask(PROMPT, top=3, watch=["paris", "london"])
-    layers = said["layers"]
-    tokens = [(one["layer"], rank, *token.values()) for one in layers for rank, token in enumerate(one["tokens"], 1)]
-    watched = [(one["layer"], *word.values()) for one in layers for word in one["watched"]]
-    assert list(answer.table.columns) == ["layer", "rank", "token", "probability"]
-    assert list(answer.watched.columns) == ["layer", "token", "rank", "probability"]
-    assert list(answer.table.itertuples(index=False, name=None)) == tokens and len(tokens) == 9 * 3
-    assert list(answer.watched.itertuples(index=False, name=None)) == watched and len(watched) == 9 * 2
-    assert (answer.model, answer.head, answer.sentence) == (said["model"], said["head"], PROMPT)
-
-
 def test_the_figure_is_the_token_grid_and_the_notebook_shows_it_with_its_numbers(nesia):
     assert nesia.ask(PROMPT, watch=[]).watched.empty, "a program may follow no word"
     answer = nesia.ask(PROMPT, top=4, watch=["paris"])

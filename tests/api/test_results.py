@@ -12,7 +12,6 @@ import pytest
 from probing.api.figures import FIGURES
 from probing.api.results import REPORTS, Results
 from probing.kernel.errors import FigureError, OptionError, ProbingError, StoreError
-from probing.kernel.report import objects
 from probing.kernel.store.kinds import KINDS
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, SST_2
@@ -20,32 +19,6 @@ from tests.planted_store import PlantedRun, plant_runs
 
 #: Filters that some figures need in the planted store.
 DRAWN = {("edges", "labels"): {"task": "pos"}, ("forgetting", "falls"): {"k": 1}, ("forgetting", "outcome"): {"k": 1}}
-
-
-@pytest.mark.parametrize(
-    ("kind", "words", "given"),
-    [
-        (
-            "facts",
-            ["report", "precision", "--model", COLA.name, "--k", "10", "--k", "1", "--average", "micro"],
-            {"model": COLA.name, "k": [10, 1], "average": "micro"},
-        ),
-        ("facts", ["report", "facts", "--model", COLA.name, "--lost"], {"model": COLA.name, "part": "lost"}),
-        ("edges", ["edges", "report", "labels", "--task", "pos", "--unseen"], {"task": ["pos"], "unseen": True}),
-        ("sentences", ["sentences", "report", "accuracy", "--reading", "frozen"], {"reading": "frozen"}),
-        (
-            "changes",
-            ["changes", "report", "values", "--model", COLA.name, "--heads"],
-            {"model": COLA.name, "heads": True},
-        ),
-        ("series", ["series", "report", "steps", "--k", "10"], {"k": 10}),
-    ],
-)
-def test_a_table_holds_what_the_command_prints(results, run, snapshot, monkeypatch, kind, words, given):
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    monkeypatch.setenv("PROBING_CACHE", str(snapshot.parent / "cache"))
-    table = results.report(kind, words[words.index("report") + 1], **given).table
-    assert len(table) and json.loads(json.dumps(objects(table))) == json.loads(run(*words, "--json").stdout)
 
 
 def test_every_declared_figure_is_drawn_and_the_list_of_reports_says_which(results):

@@ -51,15 +51,6 @@ def command(model):
     return called
 
 
-def test_tables_are_what_the_command_writes(model, command):
-    found, got = model.sentence(TEXT), command(TEXT)
-    assert list(found.tokens) == got["tokens"]
-    for table, part in ((found.table, "verdicts"), (found.attention, "attention"), (found.same_word, "same_word")):
-        assert json.loads(json.dumps(objects(table))) == got[part]
-    assert set(found.table["task"]) == {"order"} and len(found.table) == 2 * (LAYERS + 1)
-    assert list(found.table.loc[found.table["pooling"] == "first", "above_majority"]) == [False, True, True, True]
-
-
 def test_a_second_sentence_is_asked_of_probes_about_pairs(model, command):
     found = model.sentence(TEXT, "rome is red .")
     assert set(found.table["task"]) == {"entails"} and found.tokens.count("[SEP]") == 2

@@ -1,16 +1,12 @@
 """``Model.edges``: predictions of every layer for chosen words, in a notebook."""
 
-import io
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from probing.api.answers import ask_spans
 from probing.kernel.errors import EdgeDataError, OptionError
-from probing.main import app
 from tests.edges.planted_probes import plant_probes
 from tests.tiny_models import LAYERS, save
 
@@ -40,27 +36,6 @@ def test_one_span_is_asked_of_tasks_of_one_and_two_of_both_kinds(model):
         "proto-roles are asked of single words only"
     )
     assert set(two.table.loc[two.table["task"] == "srl", "span2"]) == {"3:5"}
-
-
-def test_the_table_is_what_the_command_writes(model):
-    found = ask_spans(model, SENTENCE, [(0, 1), (6, 7)], ["srl", "pos"])
-    words = (
-        "edges",
-        "trace",
-        "--model",
-        model.source,
-        "--sentence",
-        SENTENCE,
-        "--span1",
-        "0:1",
-        "--span2",
-        "6:7",
-        "--tasks",
-        "srl,pos",
-    )
-    written = pd.read_csv(io.StringIO(CliRunner().invoke(app, [*words, "--as", "csv"]).output), keep_default_na=False)
-    assert len(found.table) == (LAYERS + 1) * (2 * 4 + 3)
-    pd.testing.assert_frame_equal(found.table, written)
 
 
 def test_shares_of_a_layer_sum_to_one_and_the_answer_is_the_last_layers_best(model):

@@ -6,11 +6,10 @@ import plotly.io as pio
 import pytest
 
 from probing.edges.figures import NOT_RESOLVED, YARDSTICKS, order_matrix, place_rows, score_rows
-from probing.edges.figures_layers import Axis, layer_bars, task_curves
+from probing.edges.figures_layers import layer_bars
 from probing.edges.figures_spans import COLOURS, span_bars, trace_bars
 from probing.edges.report_panels import label_rows, panel_rows, said_rows
 from probing.edges.words import SpanTrace
-from probing.kernel.figures import theme
 from tests.kernel.colours import colours_of
 
 MODELS = ("nesia-mini", "nesia-mini-qa-squad-1")
@@ -46,40 +45,6 @@ def summary() -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def points(encoders=("trained", "random"), signed: bool = False) -> pd.DataFrame:
-    rows = []
-    for task in TASKS:
-        for model in (*MODELS, PAPER):
-            for encoder in encoders if model != PAPER else ("trained",):
-                for layer in range(LAST[model] + 1):
-                    value = (0.5 + layer / LAST[model] / 4) * (1 if encoder == "trained" else 0.7) - (
-                        0.6 if signed else 0
-                    )
-                    rows.append(
-                        {
-                            "task": task,
-                            "model": model,
-                            "encoder": encoder,
-                            "layer": layer,
-                            "last": LAST[model],
-                            "value": value,
-                            "low": value - 0.02,
-                            "high": value + 0.02,
-                        }
-                    )
-    return pd.DataFrame(rows)
-
-
-LEVELS = pd.DataFrame(
-    [
-        (task, name, value)
-        for task in TASKS
-        for name, value in (("memory", 0.4), ("commonest label", 0.2), ("ceiling", 0.95))
-    ],
-    columns=["task", "name", "value"],
-)
 
 
 def named(figure, name: str):
@@ -120,15 +85,6 @@ def test_an_expected_layer_that_is_not_resolved_is_said_and_not_drawn():
     assert list(centre.x) == [4.0] * 3 and NOT_RESOLVED in centre.hovertext[2]
 
 
-def test_models_of_other_depth_stand_side_by_side_as_shares_of_depth():
-    figure = place_rows(summary(), colours=EDGE_COLOURS, shares=True)
-    assert list(named(figure, f"{PAPER}: expected layer")[0].x) == pytest.approx([2 / 24, 3 / 24, 4 / 24])
-    assert list(named(figure, f"{MODELS[0]}: expected layer")[0].x) == pytest.approx([2 / 8, 3 / 8, 4 / 8])
-    assert "share of depth" in figure.layout.xaxis.title.text
-    whiskers = named(figure, f"{MODELS[0]}: 95 % interval")
-    assert [tuple(one.x) for one in whiskers] == [pytest.approx((low / 8, (low + 1) / 8)) for low in (1.5, 2.5, 3.5)]
-
-
 def bars(weights: bool = True, gains: bool = True) -> pd.DataFrame:
     gain = [np.nan, 0.06, 0.03, -0.01]
     rows = [
@@ -158,36 +114,6 @@ def test_weights_are_solid_gains_outlined_and_each_is_a_share_of_its_largest():
         "mixing weight × norm",
         "gain in F1",
     }
-
-
-def test_published_gains_are_drawn_without_weights():
-    figure = layer_bars(bars(weights=False), colour=theme.NEUTRAL)
-    assert {trace.name for trace in figure.data} == {"gain in F1"}
-    assert "No weights" in layer_bars(bars(weights=False, gains=False), colour=theme.NEUTRAL).layout.annotations[0].text
-
-
-def test_every_curve_has_its_random_encoder_and_the_levels_of_its_task():
-    figure = task_curves(points(), LEVELS, axis=Axis("micro F1"), colours=EDGE_COLOURS, titles=TITLES)
-    for model in MODELS:
-        trained, random = named(figure, model), named(figure, f"{model}, random encoder")
-        assert len(trained) == len(random) == 3
-        assert (
-            trained[0].line.dash == "solid"
-            and random[0].line.dash == "dot"
-            and trained[0].line.color == random[0].line.color
-        )
-        assert max(trained[0].y) == pytest.approx(75.0)
-    for name in ("memory", "commonest label", "ceiling"):
-        assert [one.y[0] for one in named(figure, name)] == pytest.approx(
-            [100 * {"memory": 0.4, "ceiling": 0.95}.get(name, 0.2)] * 3
-        )
-    levels = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    assert sorted(shape.y0 for shape in levels) == pytest.approx(sorted([40.0, 20.0, 95.0] * 3)), (
-        "every level is drawn in every panel"
-    )
-    assert len({trace.name for trace in figure.data if trace.showlegend}) == len(
-        [trace for trace in figure.data if trace.showlegend]
-    )
 
 
 def test_an_order_is_read_from_both_sides_and_an_unresolved_one_has_no_side():

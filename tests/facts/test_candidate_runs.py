@@ -87,22 +87,6 @@ def test_an_answer_of_several_tokens_is_shown_at_every_layer(rank, run, cache):
     assert "ranked 6" in run("runs").output and "ok  runs" in run("check").output
 
 
-def test_a_run_has_what_a_notebook_ranks(rank, cache, folder_of):
-    rank(measure=ANSWER_L2R)
-    model = probing.load(str(folder_of("bert")), "logit_lens", device="cpu")
-    table = model.rank(
-        "rocky was born in [MASK].", ["Boston", "New York City", "one two three", "red green"], ANSWER_L2R
-    )
-    found = {row["fact_id"]: row["object"] for row in stored(cache / "runs", "candidate_facts")}
-    ranks = [row for row in stored(cache / "runs", "candidate_ranks") if found[row["fact_id"]] == "Boston"]
-    own = table[table["candidate"] == "Boston"]
-    assert [row["rank"] for row in ranks] == own["rank"].tolist()
-    for name in ("log_likelihood", "alone_log_likelihood", "pmi_rank"):
-        assert [row[name] for row in ranks] == pytest.approx(own[name].tolist(), abs=1e-4)
-    first = table.sort_values(["layer", "rank"]).groupby("layer")["candidate"].first()
-    assert [row["best"] for row in ranks] == first.tolist()
-
-
 def test_a_notebook_reads_the_stored_ranks_of_the_command(
     rank, run, folder_of, facts_of_several_tokens, tmp_path, caplog, monkeypatch
 ):

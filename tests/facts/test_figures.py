@@ -1,15 +1,14 @@
 """Figures of facts: what is drawn is what the table says, strangers' tokens are text; models, relations, totals."""
 
-import itertools
 from itertools import pairwise
 
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.facts.figures import MARKS, answer_shares, layer_curve, total_bars, with_null
+from probing.facts.figures import MARKS, layer_curve, total_bars, with_null
 from probing.facts.figures_pairs import alluvial, paired_curve, retention_bars
-from probing.facts.figures_relations import ordered, relation_curves, relation_map, row_facts
+from probing.facts.figures_relations import ordered, relation_map, row_facts
 from probing.facts.forgotten import outcome_words
 from probing.kernel.figures import theme
 from probing.live.figures import RIGHT, token_grid
@@ -59,27 +58,6 @@ def test_a_curve_shows_shares_in_per_cent_with_its_run_and_layer_behind_every_po
         ["nesia-mini-tied-trex", 1],
         ["nesia-mini-tied-trex", 2],
     ]
-
-
-def test_a_mean_reciprocal_rank_is_no_percentage():
-    (line,) = lines(curve(curve_points(), unit="mean of 1 / rank"))
-    assert list(line.y) == pytest.approx([0, 0.1, 0.2])
-
-
-def test_models_keep_their_colour_and_probe_sets_get_theirs_only_when_there_is_one_model():
-    both = curve(curve_points(models=("nesia-mini", "other-bert"), sets=("trex", "common_sense")))
-    assert {line.line.color for line in lines(both)} == set(COLOURS.values())
-    one = curve(curve_points(sets=("trex", "common_sense")))
-    assert [line.line.color for line in lines(one)] == [
-        theme.probe_set_colour("trex"),
-        theme.probe_set_colour("common_sense"),
-    ]
-
-
-def test_panels_give_each_probe_set_its_own_axes():
-    figure = curve(curve_points(sets=("trex", "common_sense")), panels=True)
-    assert {line.xaxis for line in lines(figure)} == {"x", "x2"}
-    assert {note.text for note in figure.layout.annotations} >= {"T-REx", "common sense (ours)"}
 
 
 def tokens(*words: str) -> pd.DataFrame:
@@ -173,20 +151,6 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
     )
 
 
-def test_an_empty_part_is_left_out_of_the_flow():
-    figure = flow(lost=0, still_inside=0, moved=0, suppressed=0, displaced=0, not_read=0)
-    assert clickable(figure) == {"kept", "gained"}
-    assert not any("lost facts" in note.text for note in figure.layout.annotations)
-
-
-def test_blocks_of_a_column_do_not_overlap():
-    figure = flow(still_inside=1, moved=0, suppressed=1, displaced=1, not_read=37)
-    blocks = [trace for trace in figure.data if trace.fill == "toself" and len(trace.x) == 4]
-    for column in (0, 1, 2):
-        mine = sorted((min(block.y), max(block.y)) for block in blocks if min(block.x) == column)
-        assert all(upper[1] <= lower[0] + 1e-9 for upper, lower in itertools.pairwise(mine))
-
-
 def models() -> pd.DataFrame:
     """Two models with single facts, one with counts only."""
     rows = [(CONTROL, 90, 10, 10), (MODEL, 30, 70, 5), ("nesia-mini-qa-squad-2", None, None, None)]
@@ -238,21 +202,6 @@ def test_the_difference_of_two_curves_is_the_first_minus_the_second_and_filled_w
     assert list(difference.y) == pytest.approx([m - b for m, b in zip(model.y, base.y, strict=True)])
     assert list(difference.marker.color) == [PAIR_COLOURS[MODEL], "rgba(0,0,0,0)", "rgba(0,0,0,0)"]
     assert [list(point) for point in model.customdata][-1] == [MODEL, 2]
-
-
-def test_kinds_of_answers_stand_in_two_panels_and_add_up():
-    rows = [
-        {"model": model, "layer": layer, "kind": kind, "n": n, "share": n / 10}
-        for model in (BASE, MODEL)
-        for layer in range(3)
-        for kind, n in (("right", 4), ("copied", 6))
-    ]
-    figure = answer_shares(
-        pd.DataFrame(rows), kinds=("right", "copied"), names={"copied": "copied from the prompt"}, models=(BASE, MODEL)
-    )
-    assert len(figure.data) == 4 and {trace.xaxis for trace in figure.data} == {"x", "x2"}
-    assert sum(trace.y[0] for trace in figure.data if trace.xaxis == "x") == pytest.approx(100)
-    assert [trace.name for trace in figure.data if trace.showlegend] == ["right", "copied from the prompt"]
 
 
 #: Relation -> (label, cardinality, shares of layers 0 to 3).
@@ -338,11 +287,6 @@ def test_a_label_that_looks_like_markup_is_text():
     figure = relation_map(points(label="<b>x"), k=1)
     assert figure.layout.yaxis.ticktext[0] == "&lt;b&gt;x"
     assert "<b>x<" not in figure.data[1].hovertext[0]
-
-
-def test_a_baseline_that_is_not_stored_is_not_drawn():
-    figure = relation_curves(points(swapped=float("nan")), k=10)
-    assert "dot" not in {trace.line.dash for trace in figure.data}
 
 
 ROW = {

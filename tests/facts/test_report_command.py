@@ -20,16 +20,6 @@ from tests.facts.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.planted_relatives import COLA
 from tests.planted_store import SEVERAL_ANSWERS, PlantedRun, plant_runs
 
-KEYS = {
-    "precision": (
-        "model head seed probe_set k average layer n value low high low_answers high_answers majority swapped swapped_n"
-    ),
-    "transitions": (
-        "base model head seed probe_set k kept gained lost never p_value still_inside moved suppressed displaced "
-        "not_read still_inside_share still_inside_wrong moved_share moved_wrong"
-    ),
-}
-
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
@@ -67,14 +57,6 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     assert all((row["swapped"] is None) == (row["swapped_n"] is None) for row in rows)
     assert all(row["majority"] is None for row in json.loads(run("report", "precision", "--k", "10", "--json").stdout))
     table = list(csv.DictReader(io.StringIO(run(*one, "--csv").stdout)))
-    above = [f"above_{one}{end}" for one in ("majority", "swapped") for end in ("", "_low", "_high")]
-    assert list(table[0]) == [
-        *KEYS["precision"].split(),
-        "chance",
-        "matched",
-        *above,
-        *(f"{end}_answers" for end in above if end.endswith(("low", "high"))),
-    ]
     assert [float(row["swapped"]) if row["swapped"] else None for row in table] == [row["swapped"] for row in rows]
     caption, *lines = run(*one).stdout.splitlines()
     assert caption == "head tied, seed 0, k 1, average macro"

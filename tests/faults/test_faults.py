@@ -1,19 +1,15 @@
 """Commands that are killed, run out of disk or meet damage, called again, end as if nothing had happened."""
 
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 
-from probing.kernel.errors import StoreError
 from probing.kernel.store.check import check_store
-from probing.kernel.store.parquet import read_table
 from tests.faults.trials import (
     COMMANDS,
     Trial,
     begin,
-    call,
     differing,
     done_already,
     finish,
@@ -23,17 +19,6 @@ from tests.faults.trials import (
 )
 
 pytestmark = pytest.mark.slow
-
-
-def test_a_pull_is_killed_before_every_third_of_its_steps(inputs, warm):
-    command = COMMANDS["pull heads"]
-    wanted = undisturbed(command, inputs, warm)
-    assert wanted.steps > 20
-    for step in range(1, wanted.steps + 1, 3):
-        place, trial = begin(command, inputs, warm), Trial()
-        assert warm.run(call(command, inputs, place, kill_at_step=step)).code == -9
-        trial.losses += half_files(place, wanted)
-        assert finish(command, inputs, place, warm, wanted, trial).losses == [], f"killed before step {step}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -53,7 +38,7 @@ def test_a_file_that_may_not_grow_is_named_and_the_command_goes_on_when_it_may(n
     command = COMMANDS[name]
     wanted = undisturbed(command, inputs, warm)
     place, trial = begin(command, inputs, warm), Trial()
-    done = warm.run(call(command, inputs, place, largest_file=2000))
+    done = warm.run(command.call(inputs, place, largest_file=2000))
     assert done.code == 1 and "error: " in done.said and "Traceback" not in done.said, done.said
     assert "no room" in done.said
     trial.losses += half_files(place, wanted)
@@ -80,7 +65,7 @@ def test_every_long_command_meets_a_full_disk(name, inputs, warm_with_mounts):
         mount = f"mount -t tmpfs -o size={room} tmpfs {place}"
         warm.shell("sh", "-c", f"rm -rf {keep} && cp -a {place} {keep} && {mount} && cp -a {keep}/. {place}/")
         try:
-            done = warm.run(call(command, inputs, place))
+            done = warm.run(command.call(inputs, place))
             if done.code != 0 and (done.code != 1 or "error: " not in done.said or "Traceback" in done.said):
                 trial.losses.append(f"room for {share:.0%}: exit code {done.code}, no named error: {done.said[-800:]}")
             # Others cannot look into the small disk, so what is on it is copied out.
@@ -88,7 +73,7 @@ def test_every_long_command_meets_a_full_disk(name, inputs, warm_with_mounts):
             warm.shell("sh", "-c", out)
             warm.shell("mount", "-o", f"remount,size={10 * size + 50_000_000}", str(place))
             trial.losses += half_files(keep, wanted)
-            done = warm.run(call(command, inputs, place))
+            done = warm.run(command.call(inputs, place))
             if done.code != 0:
                 trial.losses.append(f"cannot go on: exit code {done.code}: {done.said[-800:]}")
             warm.shell("sh", "-c", out)
@@ -98,44 +83,14 @@ def test_every_long_command_meets_a_full_disk(name, inputs, warm_with_mounts):
         assert trial.losses == []
 
 
-def damage(path: Path, fault: str, rng: random.Random) -> None:
-    """Does to a file what disks and copies do."""
-    content = bytearray(path.read_bytes())
-    if fault == "cut short":
-        content = content[: rng.randrange(1, len(content))]
-    elif fault == "empty":
-        content = bytearray()
-    else:
-        # Into the numbers, where no format notices: headers stand at the ends of all of ours.
-        content[rng.randrange(len(content) // 4, 3 * len(content) // 4)] ^= 1 << rng.randrange(8)
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("fault", ["cut short", "empty"])
+@pytest.mark.parametrize("keep", [0, 0.6], ids=["empty", "cut short"])
 @pytest.mark.parametrize("table", ["predictions", "runs", "facts", "vocabulary", "layer_counts"])
-def test_a_damaged_file_of_a_run_is_named_by_check_and_made_again_by_probe(table, fault, inputs, warm):
+def test_a_damaged_file_of_a_run_is_named_by_check_and_made_again_by_probe(table, keep, inputs, warm):
     place, wanted = done_already(COMMANDS["probe"], inputs, warm)
     (path,) = (place / "cache" / "runs").glob(f"{table}-*.parquet")
-    damage(path, fault, random.Random(fault))
+    path.write_bytes((content := path.read_bytes())[: int(keep * len(content))])
     assert any(path.name in problem for problem in check_store([path.parent]))
-    trial = finish(COMMANDS["probe"], inputs, place, warm, wanted, Trial(1))
-    assert trial.losses == []
-
-
-@pytest.mark.parametrize("table", ["predictions", "runs", "facts", "vocabulary"])
-def test_a_run_file_with_one_wrong_bit_is_named_or_has_the_same_rows(table, inputs, warm, tmp_path):
-    place, _ = done_already(COMMANDS["probe"], inputs, warm)
-    (path,) = (place / "cache" / "runs").glob(f"{table}-*.parquet")
-    wanted, rng, named = read_table(path, table), random.Random(table), 0
-    for _ in range(60):
-        copy = shutil.copy(path, tmp_path / path.name)
-        damage(Path(copy), "one bit", rng)
-        try:
-            assert read_table(Path(copy), table).equals(wanted)
-        except StoreError as error:
-            assert path.name in str(error)
-            named += 1
-    assert named > 0
+    assert finish(COMMANDS["probe"], inputs, place, warm, wanted, Trial(1)).losses == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -143,7 +98,7 @@ def test_two_processes_that_start_the_same_end_as_one(name, inputs, warm):
     command = COMMANDS[name]
     wanted = undisturbed(command, inputs, warm)
     place = begin(command, inputs, warm)
-    done = warm.together([call(command, inputs, place)] * 2)
+    done = warm.together([command.call(inputs, place)] * 2)
     assert [outcome.code for outcome in done] == [0, 0], [outcome.said[-800:] for outcome in done]
     trial = finish(command, inputs, place, warm, wanted, Trial(1))
     assert trial.losses == []

@@ -6,7 +6,6 @@ import hashlib
 import json
 import random
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,12 +53,8 @@ def make_inputs(folder: Path) -> Path:
     places = ["France", "Germany", "Italy", *(word.capitalize() for word in WORDS[25:])]
     answers = ["Paris", "Berlin", "Rome", "Boston", "Philadelphia"]
     facts = [
-        {
-            "subject": place,
-            "relation": "capital",
-            "object": answer,
-            "prompt": f"The capital of {place} and {answers[n - 1]} is [MASK].",
-        }
+        {"subject": place, "relation": "capital", "object": answer}
+        | {"prompt": f"The capital of {place} and {answers[n - 1]} is [MASK]."}
         for place in places
         for n, answer in enumerate(answers)
     ]
@@ -72,31 +67,23 @@ def make_inputs(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Command:
-    """A long command.
-
-    Attributes:
-        name: as the report calls it.
-        words: the command line, from the inputs' folder and the trial's own.
-        before: command lines whose results it begins with.
+    """A long command: its name, its words with ``INPUTS`` and ``PLACE`` for the inputs' folder and the trial's own, and
+    the commands whose results it begins with.
     """
 
     name: str
-    words: Callable[[Path, Path], list[object]]
-    before: tuple[Callable[[Path, Path], list[object]], ...] = field(default=())
+    words: str
+    before: tuple[str, ...] = ()
+
+    def call(self, inputs: Path, place: Path, **how) -> Call:
+        """The command as a call in a place."""
+        return _call(self.words, inputs, place, **how)
 
 
-def environment(inputs: Path, place: Path) -> dict[str, str]:
-    """Points the program to a trial's own folders."""
-    return {
-        "PROBING_CACHE": str(place / "cache"),
-        "PROBING_SNAPSHOT": str(place / "no-snapshot"),
-        "PROBING_REGISTRY": str(inputs / "registry.toml"),
-    }
-
-
-def call(command: Command, inputs: Path, place: Path, **how) -> Call:
-    """The command as a call in a place."""
-    return Call([str(word) for word in command.words(inputs, place)], environment(inputs, place), **how)
+def _call(words: str, inputs: Path, place: Path, **how) -> Call:
+    places = {"CACHE": place / "cache", "SNAPSHOT": place / "no-snapshot", "REGISTRY": inputs / "registry.toml"}
+    environment = {f"PROBING_{name}": str(path) for name, path in places.items()}
+    return Call(words.replace("INPUTS", str(inputs)).replace("PLACE", str(place)).split(), environment, **how)
 
 
 def begin(command: Command, inputs: Path, warm: WarmParent) -> Path:
@@ -109,111 +96,48 @@ def begin(command: Command, inputs: Path, warm: WarmParent) -> Path:
     if not ready.is_dir():
         place.mkdir()
         for words in command.before:
-            done = warm.run(Call([str(word) for word in words(inputs, place)], environment(inputs, place)))
+            done = warm.run(_call(words, inputs, place))
             assert done.code == 0, done.said
+        if command.words == _PULL:
+            shutil.rmtree(place / "cache")
         ready.parent.mkdir(exist_ok=True)
         place.replace(ready)
     shutil.copytree(ready, place)
     return place
 
 
-def _learn(inputs: Path) -> list[object]:
-    return ["--text", inputs / "text.txt", "--valid", inputs / "text.txt", "--device", "cpu"]
-
-
-def _train_heads(inputs: Path, place: Path) -> list[object]:
-    return [
-        "train-heads",
-        "--model",
-        inputs / "tiny",
-        "--head",
-        "full",
-        "--positions",
-        4000,
-        "--epochs",
-        3,
-        "--batch",
-        64,
-        *_learn(inputs),
-    ]
-
-
-def _probe(inputs: Path, place: Path) -> list[object]:
-    return [
-        "probe",
-        "--model",
-        inputs / "tiny",
-        "--head",
-        "logit_lens",
-        "--facts",
-        inputs / "facts.jsonl",
-        "--shard",
-        8,
-        "--device",
-        "cpu",
-    ]
-
-
-def _push(what: str) -> Callable[[Path, Path], list[object]]:
-    def words(inputs: Path, place: Path) -> list[object]:
-        model = inputs / "tiny" if what == "heads" else "tiny"
-        return ["push", what, "--model", model, "--to-folder", place / "out", "--licence", "MIT"]
-
-    return words
-
-
-def _pull(inputs: Path, place: Path) -> list[object]:
-    return ["pull", "--from-folder", place / "out"]
-
-
-def _finetune(inputs: Path, place: Path) -> list[object]:
-    given = {
-        "--model": inputs / "tiny",
-        "--objective": "ner-conll",
-        "--data": inputs / "conll",
-        "--steps": 210,
-        "--tokens": 60,
-        "--pieces": 32,
-        "--device": "cpu",
-    }
-    return ["finetune", *(part for pair in given.items() for part in pair)]
-
-
-def _without_cache(inputs: Path, place: Path) -> list[object]:
-    """Not a step of its own: the listing of what there is, before which the cache goes."""
-    shutil.rmtree(place / "cache")
-    return ["fetch"]
-
-
+_HEADS = (
+    "train-heads --model INPUTS/tiny --head full --positions 4000 --epochs 3 --batch 64 --text INPUTS/text.txt"
+    " --valid INPUTS/text.txt --device cpu"
+)
+_PROBE = "probe --model INPUTS/tiny --head logit_lens --facts INPUTS/facts.jsonl --shard 8 --device cpu"
+_FINETUNE = (
+    "finetune --model INPUTS/tiny --objective ner-conll --data INPUTS/conll --steps 210 --tokens 60 --pieces 32"
+    " --device cpu"
+)
+_PUSH_HEADS = "push heads --model INPUTS/tiny --to-folder PLACE/out --licence MIT"
+_PUSH = "push predictions --model tiny --to-folder PLACE/out --licence MIT"
+_PULL = "pull --from-folder PLACE/out"
 #: In the order of the way of the data.
 COMMANDS = {
     command.name: command
     for command in (
-        Command("fetch", lambda inputs, place: ["fetch", "large", "tiny", "--from", inputs]),
-        Command("finetune", _finetune),
-        Command("train-heads", _train_heads),
-        Command("probe", _probe),
-        Command("push heads", _push("heads"), (_train_heads,)),
-        Command("push predictions", _push("predictions"), (_probe,)),
-        Command("pull heads", _pull, (_train_heads, _push("heads"), _without_cache)),
-        Command("pull predictions", _pull, (_probe, _push("predictions"), _without_cache)),
+        Command("fetch", "fetch large tiny --from INPUTS"),
+        Command("finetune", _FINETUNE),
+        Command("train-heads", _HEADS),
+        Command("probe", _PROBE),
+        Command("push heads", _PUSH_HEADS, (_HEADS,)),
+        Command("push predictions", _PUSH, (_PROBE,)),
+        Command("pull heads", _PULL, (_HEADS, _PUSH_HEADS)),
+        Command("pull predictions", _PULL, (_PROBE, _PUSH)),
     )
 }
 
 
 #: Folders of a place that hold results; the others (checkpoints, shards, states) are work in progress.
-RESULTS = (
-    "cache/heads",
-    "cache/runs",
-    "cache/shared",
-    "cache/models",
-    "cache/downloads",
-    "cache/hub/pulled",
-    "out",
-)
+RESULTS = (*(f"cache/{name}" for name in ("heads", "runs", "shared", "models", "downloads", "hub/pulled")), "out")
 #: When and where a run was made.
-OF_THE_MAKING = ["device", "created", "seconds"]
-UNREADABLE = "unreadable"
+OF_THE_MAKING = ("device", "created", "seconds")
 
 
 def digests(place: Path) -> dict[str, str]:
@@ -221,37 +145,29 @@ def digests(place: Path) -> dict[str, str]:
     found = {}
     for folder in RESULTS:
         for path in sorted((place / folder).rglob("*")):
-            name = path.relative_to(place).as_posix()
-            parts = path.relative_to(place).parts
-            if not path.is_file() or any(
-                part.startswith(".") or part.endswith((".tmp", ".part")) or ".tmp" in part for part in parts
-            ):
-                continue
+            name = path.relative_to(place)
+            unfinished = any(part[0] == "." or ".tmp" in part or part.endswith(".part") for part in name.parts)
             # How long a head took differs from run to run.
-            if path.suffix == ".pt" or ".partial." in path.name or path.name.startswith("seconds-"):
-                continue
-            found[name] = _digest(path)
+            passing = path.suffix == ".pt" or ".partial." in path.name or path.name.startswith("seconds-")
+            if path.is_file() and not unfinished and not passing:
+                found[name.as_posix()] = _digest(path)
     return found
 
 
 def _digest(path: Path) -> str:
+    """The digest of a file, without when and where it was made."""
+    table = path.name.partition("-")[0]
     try:
-        table = path.name.partition("-")[0]
         if table in ("runs", "head_training") and path.suffix == ".parquet":
-            rows = read_table(path, table)
-            return _of(
-                rows.drop_columns([column for column in OF_THE_MAKING if column in rows.column_names]).to_pylist()
-            )
-        if path.parent.name == "pulled":
-            return _of(
-                {key: value for key, value in json.loads(path.read_text()).items() if key not in ("from", "commit")}
-            )
+            rows = read_table(path, table).to_pylist()
+            content: object = [{key: row[key] for key in row if key not in OF_THE_MAKING} for row in rows]
+        elif path.parent.name == "pulled":
+            manifest = json.loads(path.read_text())
+            content = {key: value for key, value in manifest.items() if key not in ("from", "commit")}
+        else:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
     except (ProbingError, ValueError):
-        return UNREADABLE
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _of(content: object) -> str:
+        return "unreadable"
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -295,7 +211,7 @@ def undisturbed(command: Command, inputs: Path, warm: WarmParent) -> Undisturbed
         found = []
         for _ in range(2):
             place = begin(command, inputs, warm)
-            done = warm.run(call(command, inputs, place))
+            done = warm.run(command.call(inputs, place))
             assert done.code == 0, done.said
             found.append(Undisturbed(digests(place), done.seconds, done.steps))
         assert found[0].digests == found[1].digests and found[0].digests, "two undisturbed runs leave the same"
@@ -332,7 +248,7 @@ def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Un
             if at_step
             else {"kill_after": rng.uniform(0, wanted.seconds)}
         )
-        done = warm.run(call(command, inputs, place, **how))
+        done = warm.run(command.call(inputs, place, **how))
         trial.faults += done.code == -9
         if done.code not in (0, -9):
             trial.losses.append(f"after a kill: exit code {done.code}: {done.said[-500:]}")
@@ -342,7 +258,7 @@ def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Un
 
 def finish(command: Command, inputs: Path, place: Path, warm: WarmParent, wanted: Undisturbed, trial: Trial) -> Trial:
     """Lets the command finish and compares what it leaves with the undisturbed run."""
-    done = warm.run(call(command, inputs, place))
+    done = warm.run(command.call(inputs, place))
     if done.code != 0:
         trial.losses.append(f"cannot go on: exit code {done.code}: {done.said[-500:]}")
     trial.losses += differing(place, wanted)

@@ -20,13 +20,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 #: One thread, so that results do not depend on what else the machine does, and no network.
-SETTINGS = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
+SETTINGS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "HF_HUB_OFFLINE"), "1") | {
     "TOKENIZERS_PARALLELISM": "false",
-    "HF_HUB_OFFLINE": "1",
     "TQDM_DISABLE": "1",
+}
+
+
+#: Events of Python that change the file system, beside files opened to be written.
+CHANGES = {
+    *(f"os.{name}" for name in ("rename", "remove", "mkdir", "rmdir", "link")),
+    "shutil.copyfile",
+    "shutil.rmtree",
 }
 
 
@@ -126,17 +130,7 @@ def _serve() -> None:
 
 
 def _import_everything() -> None:
-    import duckdb  # noqa: F401
-    import pandas  # noqa: F401
-    import pyarrow.parquet  # noqa: F401
-    from transformers import (  # noqa: F401
-        AutoConfig,
-        AutoModelForMaskedLM,
-        AutoModelForTokenClassification,
-        AutoTokenizer,
-        BertForMaskedLM,
-        Trainer,
-    )
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, BertForMaskedLM, Trainer  # noqa: F401
 
     import probing.facts.probe
     import probing.finetuning.trainer
@@ -200,15 +194,7 @@ def _count_steps(counter: mmap.mmap, last: int | None) -> None:
                 else bool((flags or 0) & (os.O_WRONLY | os.O_RDWR))
             )
         else:
-            changes = event in (
-                "os.rename",
-                "os.remove",
-                "os.mkdir",
-                "os.rmdir",
-                "os.link",
-                "shutil.copyfile",
-                "shutil.rmtree",
-            )
+            changes = event in CHANGES
         if changes:
             (steps,) = struct.unpack("q", counter[:])
             counter[:] = struct.pack("q", steps + 1)

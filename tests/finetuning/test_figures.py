@@ -1,21 +1,13 @@
-"""Figures of what fine-tuning changed, and of decoding heads: panels with one cursor, fates, drift, losses by kind of
-head.
-"""
+"""Figures of what fine-tuning changed: panels with one cursor, each point held against the control."""
 
-import json
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.figures import PANELS, drift_points, evidence_panels
+from probing.changes.figures import evidence_panels
 from probing.compared.report_evidence import EVIDENCE_COLUMNS
-from probing.facts.figures_pairs import loss_points
 from probing.kernel.figures import theme
-from probing.kernel.models.names import HEADS
-from probing.sentences.figures_changes import FATE_COLOURS, fate_bars
-from probing.sentences.numbers import AS_BEFORE, FATES, NOT_FOUND
 from tests.kernel.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -63,85 +55,3 @@ def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_aga
     assert list(line.error_y.array) == pytest.approx([0.05 * y for y in line.y]) and not line.error_y.symmetric
     legend = {trace.name for trace in figure.data if trace.showlegend}
     assert legend == {TUNED, CONTROL, "no more than the control"}
-
-
-def test_without_a_control_nothing_is_grey_and_without_rows_words_say_so():
-    figure = evidence_panels(
-        evidence(("drift",)).assign(control_value=np.nan, inside_control=False),
-        names=(TUNED, BASE, ""),
-        colours=LOOKS["colours"],
-    )
-    assert {trace.name for trace in figure.data if trace.showlegend} == {TUNED}
-    assert "Nothing is stored" in json.dumps(evidence_panels(evidence().head(0), **LOOKS).to_dict(), default=str)
-    assert set(PANELS) == {"facts", "edges", "probe", "entropy", "distance", "perplexity", "drift", "likeness"}
-
-
-def test_every_fate_has_a_colour_of_its_own_and_bars_are_as_long_as_all_cells():
-    assert list(FATE_COLOURS) == list(FATES) and len(set(FATE_COLOURS.values())) == len(FATES)
-    rows = [
-        {"task": "t", "pooling": pooling, "fate": fate, "cells": n, "of": 4, "share": n / 4}
-        for pooling in ("first", "mean")
-        for fate, n in zip(FATES, (1, 0, 0, 3, 0), strict=True)
-    ]
-    figure = fate_bars(pd.DataFrame(rows), titles={"t": "<i>T"})
-    assert [bar.name.replace("<br>", " ") for bar in figure.data] == [AS_BEFORE, NOT_FOUND], (
-        "fates without a cell have no swatch"
-    )
-    assert sum(bar.x[0] for bar in figure.data) == 100 and list(figure.data[1].text) == ["3", "3"]
-    assert "&lt;i&gt;T" in figure.layout.yaxis.ticktext[0]
-    assert "beat the commonest answer nowhere" in json.dumps(
-        fate_bars(pd.DataFrame(rows).assign(of=0)).to_dict(), default=str
-    )
-
-
-def test_the_plane_has_a_point_a_model_whose_name_covers_no_other():
-    points = pd.DataFrame(
-        {"model": [TUNED, CONTROL], "drift": [0.02, 0.01], "facts_lost": [0.5, 0.5], "emd": [1.0, 0.0]}
-    )
-    points = points.assign(control=points["model"] == CONTROL, counted=True)
-    figure = drift_points(points, loss="facts_lost", title="lost", factor=100, colours=COLOURS)
-    drawn = {trace.name: trace for trace in figure.data}
-    assert (drawn[TUNED].x[0], drawn[TUNED].y[0]) == (2, 50)
-    assert {trace.marker.symbol for trace in figure.data if trace.mode == "markers"} == {"circle-open"}, (
-        "counts only, and the control"
-    )
-    first, second = sorted(note.ay for note in figure.layout.annotations)
-    assert second - first >= 12, "two names at one height stand below each other"
-    assert drift_points(points, loss="emd", title="", colours=COLOURS).data[1].marker.symbol == "circle"
-    assert drift_points(points.assign(emd=np.nan), loss="emd", title="", colours=COLOURS).layout.annotations
-
-
-MODELS = ("nesia-mini-qa-squad-1", "nesia-mini-control")
-HEAD_COLOURS = colours_of("nesia-mini", *MODELS)
-
-
-def lost(heads=("tied",), above: bool = True) -> pd.DataFrame:
-    rows = []
-    for place, model in enumerate(MODELS):
-        for number, head in enumerate(heads):
-            value, over = 0.2 - 0.1 * place, (0.15 - 0.1 * place - 0.01 * number) if above else None
-            ends = {"lost_above": over, "lost_above_low": over and over - 0.02, "lost_above_high": over and over + 0.02}
-            rows.append(
-                {"model": model, "head": head, "lost": value, "lost_low": value - 0.01, "lost_high": value + 0.01}
-                | ends
-            )
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize("heads", [("tied",), ("tied", "logit_lens"), HEADS])
-def test_every_model_and_kind_has_its_two_points_with_their_intervals_and_no_two_share_a_row(heads):
-    figure = loss_points(lost(heads), k=1, colours=HEAD_COLOURS, controls=MODELS[1:])
-    points = {trace.name: trace for trace in figure.data if trace.mode == "markers" and trace.hovertext}
-    assert set(points) == {"lost", "lost beyond the blind guess"}
-    for trace in points.values():
-        assert len(trace.x) == len(set(trace.y)) == 2 * len(heads)
-    assert sorted(points["lost"].x) == pytest.approx(sorted([20.0] * len(heads) + [10.0] * len(heads)))
-    whiskers = [trace for trace in figure.data if trace.mode == "lines"]
-    assert len(whiskers) == 4 * len(heads)
-    low, high = figure.layout.yaxis.range[1], figure.layout.yaxis.range[0]
-    assert all(low < y < high for trace in points.values() for y in trace.y)
-    # Colour is the model's where one kind is shown, else the kind's.
-    wanted = (
-        {HEAD_COLOURS[model] for model in MODELS} if len(heads) == 1 else {theme.head_colour(head) for head in heads}
-    )
-    assert set(points["lost"].marker.color) == wanted

@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 from probing.finetuning import scores
 from probing.kernel.objectives import CALLED, TASKS, task_called
 from probing.kernel.recipe import FinetuneRecipe
-from probing.kernel.registry import REPOSITORY
 from probing.kernel.stats.intervals import fisher, wilson, wilson_mean
 from probing.kernel.success import (
     BEFORE,
@@ -203,22 +201,6 @@ def test_of_tagged_words_the_way_to_the_published_score_is_that_of_the_entities(
         "entity F1",
         "partly",
     )
-
-
-def test_every_published_score_has_a_source_and_is_the_one_of_the_papers_files():
-    known = {task.label: task.published for task in TASKS.values() if task.published}
-    assert all(one.source and one.metric in CALLED[label].metrics for label, one in known.items())
-    assert set(known) == {"NER-CoNLL", "QA-SQuAD-1", "QA-SQuAD-2", "CoLA", "SST-2", "RTE"}
-    sentences = tomllib.loads((REPOSITORY / "data" / "published" / "sentence-probing.toml").read_text(encoding="utf-8"))
-    for row in sentences["tuned"]:
-        if row["objective"] in ("CoLA", "SST-2", "RTE"):
-            assert [known[row["objective"]].metric] == row["metrics"]
-            assert known[row["objective"]].value == pytest.approx(row["scores"]["BERT"][0] / 100)
-    bertnesia = (REPOSITORY / "data" / "published" / "bertnesia.toml").read_text(encoding="utf-8")
-    for label, batch in (("QA-SQuAD-1", "F1 88.5"), ("QA-SQuAD-2", "F1 67")):
-        assert f"3e-5, batch 12; {batch}" in bertnesia and known[label].value == pytest.approx(
-            float(batch.split()[1]) / 100
-        )
 
 
 def test_always_no_answer_is_not_learned_however_far_above_a_random_span():

@@ -1,6 +1,3 @@
-"""A stand-in of the Hugging Face Hub on the loopback, and the tests that use it.
-
-``repositories`` holds models and data sets with their commits, ``faults`` what goes wrong, ``server`` speaks HTTP as
-the installed ``huggingface_hub`` expects it, and ``contents`` makes the files of tiny models. No test reaches another
-machine.
+"""A stand-in of the Hugging Face Hub on the loopback (``server``), files of tiny models as their owners would put them
+there (``contents``), and the tests that use them. No test reaches another machine.
 """

@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -40,20 +39,6 @@ def hub() -> Iterator[Hub]:
     made.close()
 
 
-def settings(hub: Hub, home: Path) -> dict[str, str]:
-    """Environment of a process that is online with the stand-in, with a home of its own."""
-    return {
-        "HF_ENDPOINT": hub.address,
-        "HF_HOME": str(home),
-        "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DISABLE_XET": "1",
-        "TRANSFORMERS_OFFLINE": "0",
-        "PROBING_CACHE": str(home.parent / "cache"),
-        "PROBING_SNAPSHOT": str(home.parent / "none"),
-        "OMP_NUM_THREADS": "1",
-    }
-
-
 @pytest.fixture()
 def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
     """This process is online with the stand-in: ``hub``, and the folder ``home`` for the hub's cache.
@@ -82,12 +67,13 @@ def online(hub, tmp_path, monkeypatch) -> SimpleNamespace:
     }
     for name, place in places.items():
         monkeypatch.setattr(constants, name, str(home / place))
-    monkeypatch.setattr(constants, "ENDPOINT", hub.address)
-    monkeypatch.setattr(
-        constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.address + "/{repo_id}/resolve/{revision}/{filename}"
-    )
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    for name, value in {
+        "ENDPOINT": hub.address,
+        "HUGGINGFACE_CO_URL_TEMPLATE": hub.address + "/{repo_id}/resolve/{revision}/{filename}",
+        "HF_HUB_OFFLINE": False,
+        "HF_HUB_DISABLE_XET": True,
+    }.items():
+        monkeypatch.setattr(constants, name, value)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PROBING_SNAPSHOT", str(tmp_path / "none"))
     waits: list[float] = []

@@ -15,6 +15,14 @@ def of_folder(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
+def as_folder(files: dict[str, bytes], folder: Path) -> Path:
+    """The files in a new folder."""
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
 def as_bin(files: dict[str, bytes]) -> dict[str, bytes]:
     """The model with its weights in ``pytorch_model.bin`` alone."""
     stream = io.BytesIO()

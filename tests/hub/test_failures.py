@@ -1,5 +1,6 @@
 """What goes wrong at the hub, and what the user reads: one sentence per case that says what to do."""
 
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,6 @@ import pytest
 from probing.kernel.errors import HubError, ModelError, ProbingError
 from probing.kernel.models.load import load_encoder
 from tests.hub import contents
-from tests.hub.conftest import settings
 
 COMMANDS = {
     "ask": ("ask", "Paris is in [MASK].", "--model", "org/one", "--device", "cpu"),
@@ -31,7 +31,7 @@ def said(run, words) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("user", [None, "reader"])
 def test_of_a_gated_model_the_page_that_gives_access_is_named(online, run, bert, command, user):
-    online.hub.repositories.add("org/one", bert | {"manifest.json": b"{}"}, gated=True)
+    online.hub.add("org/one", bert | {"manifest.json": b"{}"}, gated=True)
     if user:
         online.login(user)
     message = said(run, COMMANDS[command])
@@ -42,15 +42,15 @@ def test_of_a_gated_model_the_page_that_gives_access_is_named(online, run, bert,
 @pytest.mark.parametrize("private", [True, False], ids=["private", "missing"])
 def test_a_missing_and_a_private_model_are_not_told_apart_but_login_is_named(online, run, bert, command, private):
     if private:
-        online.hub.repositories.add("org/one", bert, private=True)
+        online.hub.add("org/one", bert, private=True)
     message = said(run, COMMANDS[command])
     assert "no public model org/one" in message and "hf auth login" in message
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_busy_hub_is_asked_again_after_the_wait_that_it_names(online, run, bert, command):
-    online.hub.repositories.add("org/one", bert)
-    online.hub.faults.add("^GET /api/models/org/one", status=429, headers={"Retry-After": "7"}, times=2)
+    online.hub.add("org/one", bert)
+    online.hub.fails("^GET /api/models/org/one", status=429, headers={"Retry-After": "7"}, times=2)
     if command == "pull":
         with pytest.raises(HubError, match=r"has no manifest\.json"):
             run(*COMMANDS[command])
@@ -61,24 +61,24 @@ def test_a_busy_hub_is_asked_again_after_the_wait_that_it_names(online, run, ber
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_hub_that_stays_busy_is_said_to_limit_requests_and_for_how_long(online, run, bert, command):
-    online.hub.repositories.add("org/one", bert)
-    online.hub.faults.add("^GET /api/models/org/one", status=429, headers={"Retry-After": "300"})
+    online.hub.add("org/one", bert)
+    online.hub.fails("^GET /api/models/org/one", status=429, headers={"Retry-After": "300"})
     message = said(run, COMMANDS[command])
     assert "limits the number of requests" in message and "300 s" in message and online.waits == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_hub_in_trouble_is_tried_a_few_times_and_then_named_with_its_status(online, run, bert, command):
-    online.hub.repositories.add("org/one", bert)
-    online.hub.faults.add(".", status=503)
+    online.hub.add("org/one", bert)
+    online.hub.fails(".", status=503)
     assert "not available (HTTP 503)" in said(run, COMMANDS[command])
     assert online.waits == [1, 2, 4]
 
 
 @pytest.mark.parametrize("command", ["ask", "fetch"])
 def test_a_download_that_breaks_off_for_good_is_no_traceback(online, run, bert, command):
-    online.hub.repositories.add("org/one", bert)
-    online.hub.faults.add("^GET /large/", broken_after=0)
+    online.hub.add("org/one", bert)
+    online.hub.fails("^GET /large/", broken_after=0)
     assert f"{online.hub.address} failed" in said(run, COMMANDS[command])
     online.hub.faults.clear()
     run(*COMMANDS[command])
@@ -93,8 +93,8 @@ def test_without_the_hub_and_without_a_cached_copy_the_variable_is_named(online,
 
 
 def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
-    online.hub.repositories.add("org/one", contents.as_sharded_bin(bert))
-    online.hub.faults.add("^GET /large/", broken_after=0)
+    online.hub.add("org/one", contents.as_sharded_bin(bert))
+    online.hub.fails("^GET /large/", broken_after=0)
     with pytest.raises(ModelError):
         load_encoder("org/one", device="cpu")
     online.offline()
@@ -104,13 +104,12 @@ def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
 
 def test_no_request_is_logged_on_the_way_to_an_answer(hub, bert, tmp_path):
     """In a process of its own, because the logging of a test's process is pytest's."""
-    hub.repositories.add("org/one", bert)
-    (tmp_path / "hf").mkdir()
-    import os
-
+    hub.add("org/one", bert)
     own = {name: value for name, value in os.environ.items() if not name.startswith(("HF_", "PROBING_"))}
+    places = {"HF_HOME": tmp_path / "hf", "PROBING_CACHE": tmp_path / "cache", "PROBING_SNAPSHOT": tmp_path / "none"}
+    own |= {"HF_ENDPOINT": hub.address, "HF_HUB_DISABLE_XET": "1", **{name: str(at) for name, at in places.items()}}
     words = [sys.executable, "-m", "probing", "fetch", "org/one"]
-    done = subprocess.run(words, capture_output=True, text=True, env=own | settings(hub, tmp_path / "hf"), check=False)
+    done = subprocess.run(words, capture_output=True, text=True, env=own, check=False)
     assert done.returncode == 0, done.stderr
-    assert hub.repositories.kept["model", "org/one"].refs["main"] in done.stdout and hub.asked("^GET /large/")
+    assert hub.kept["model", "org/one"].refs["main"] in done.stdout and hub.asked("^GET /large/")
     assert "HTTP" not in done.stderr and "404" not in done.stderr

@@ -24,9 +24,7 @@ def weights_asked(hub) -> list[str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_weights_in_any_layout_are_fetched_and_loaded_offline(online, run, bert, tmp_path, layout):
     files = LAYOUTS[layout](bert)
-    commit = online.hub.repositories.add(
-        "org/tiny-bert", {**files, "tf_model.h5": b"other", "onnx/config.json": b"{}"}
-    ).refs["main"]
+    commit = online.hub.add("org/tiny-bert", {**files, "tf_model.h5": b"other", "onnx/config.json": b"{}"}).refs["main"]
     folder = Path(run("fetch", "org/tiny-bert").output.split(": ", 1)[1].strip())
     assert folder.name == commit
     got = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -34,24 +32,20 @@ def test_weights_in_any_layout_are_fetched_and_loaded_offline(online, run, bert,
     assert got == read, "neither other software's files nor those in subfolders"
     online.offline()
     opened = load_encoder("org/tiny-bert", device="cpu")
-    plain = tmp_path / "plain"
-    plain.mkdir()
-    for name, content in bert.items():
-        (plain / name).write_bytes(content)
-    again = load_encoder(plain, device="cpu")
+    again = load_encoder(contents.as_folder(bert, tmp_path / "plain"), device="cpu")
     assert all((a == b).all() for a, b in zip(opened.body.parameters(), again.body.parameters(), strict=True))
 
 
 def test_the_weights_of_shards_are_identified_by_their_shards_in_order(online, bert):
     files = contents.as_sharded_bin(bert, shards=3)
-    online.hub.repositories.add("org/tiny-bert", files)
+    online.hub.add("org/tiny-bert", files)
     shards = sorted(name for name in files if name.endswith(".bin"))
     expected = hashlib.sha256(b"".join(name.encode() + files[name] for name in shards)).hexdigest()
     assert len(shards) == 3 and load_encoder("org/tiny-bert", device="cpu").weights_id == expected
 
 
 def test_a_model_of_the_registry_is_fetched_at_its_pinned_commit(online, run, bert, tmp_path, monkeypatch):
-    made = online.hub.repositories.add("org/tiny-bert", contents.as_bin(bert))
+    made = online.hub.add("org/tiny-bert", contents.as_bin(bert))
     pinned = made.refs["main"]
     made.commit({contents.SAFE: contents.as_other_weights(bert)[contents.SAFE]})
     registry = tmp_path / "registry.toml"
@@ -75,7 +69,7 @@ def test_a_model_that_lacks_a_part_is_an_error_of_fetch_and_ask(online, run, ber
     }[missing]
     for name in gone:
         del files[name]
-    online.hub.repositories.add("org/part", files | {"tf_model.h5": b"weights of other software"})
+    online.hub.add("org/part", files | {"tf_model.h5": b"weights of other software"})
     words = ("fetch", "org/part") if command == "fetch" else ("ask", "Paris is in [MASK].", "--model", "org/part")
     with pytest.raises(ModelError, match="org/part") as found:
         run(*words)
@@ -100,7 +94,7 @@ def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuratio
         "architectures": ["Model"],
         "attention_window": [2, 2, 2],
     }
-    online.hub.repositories.add("org/strange", bert | {"config.json": json.dumps(config).encode()})
+    online.hub.add("org/strange", bert | {"config.json": json.dumps(config).encode()})
     words = {
         "ask": ("ask", "Paris is in [MASK].", "--model", "org/strange"),
         "probe": ("probe", "--model", "org/strange", "--facts", "questions", "--head", "logit_lens"),
@@ -114,15 +108,15 @@ def test_an_architecture_that_cannot_be_probed_is_refused_after_its_configuratio
 
 def test_no_public_service_is_asked_to_convert_an_owners_weights(online, bert, monkeypatch):
     monkeypatch.delenv("DISABLE_SAFETENSORS_CONVERSION", raising=False)
-    online.hub.repositories.add("org/tiny-bert", contents.as_bin(bert))
+    online.hub.add("org/tiny-bert", contents.as_bin(bert))
     load_encoder("org/tiny-bert", device="cpu")
     known = r"^(GET|HEAD) (/api/models/org/tiny-bert(/tree/\w+)?|/org/tiny-bert/resolve/\w+/[\w.]+|/large/\w+)$"
-    assert sorted(map(str, online.hub.log)) == sorted(online.hub.asked(known))
+    assert online.hub.log == online.hub.asked(known)
 
 
 def test_a_damaged_download_is_fetched_again_and_never_used(online, bert, caplog):
-    online.hub.repositories.add("org/tiny-bert", bert)
-    online.hub.faults.add("^GET /large/", corrupt=True, times=1)
+    online.hub.add("org/tiny-bert", bert)
+    online.hub.fails("^GET /large/", corrupt=True, times=1)
     opened = load_encoder("org/tiny-bert", device="cpu")
     assert len(online.hub.asked("^GET /large/")) == 2 and "downloaded again" in caplog.text
     assert opened.weights_id == hashlib.sha256(contents.SAFE.encode() + bert[contents.SAFE]).hexdigest()
@@ -131,8 +125,8 @@ def test_a_damaged_download_is_fetched_again_and_never_used(online, bert, caplog
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_download_that_stays_damaged_is_deleted_and_named_and_a_healthy_hub_heals_it(online, bert, layout):
     files = LAYOUTS[layout](bert)
-    online.hub.repositories.add("org/tiny-bert", files)
-    online.hub.faults.add("^GET /large/", corrupt=True)
+    online.hub.add("org/tiny-bert", files)
+    online.hub.fails("^GET /large/", corrupt=True)
     with pytest.raises(
         ModelError, match=r"(model\.safetensors|pytorch_model.*\.bin) of org/tiny-bert has sha256 .*probing fetch"
     ):
@@ -143,7 +137,7 @@ def test_a_download_that_stays_damaged_is_deleted_and_named_and_a_healthy_hub_he
 
 @pytest.mark.parametrize("listed", [True, False], ids=["with the hub's list", "by the name of the blob"])
 def test_weights_that_are_damaged_in_the_cache_are_noticed_offline(online, bert, listed):
-    online.hub.repositories.add("org/tiny-bert", bert)
+    online.hub.add("org/tiny-bert", bert)
     load_encoder("org/tiny-bert", device="cpu")
     (blob,) = (online.home / "hub").glob(f"models--*/blobs/{hashlib.sha256(bert[contents.SAFE]).hexdigest()}")
     blob.write_bytes(bert[contents.SAFE][:-20] + bytes(20))
@@ -164,7 +158,7 @@ def test_a_list_of_shards_that_leads_elsewhere_is_refused(online, bert, name, tm
     files = contents.as_sharded_bin(bert)
     index = json.loads(files["pytorch_model.bin.index.json"])
     index["weight_map"] |= {"cls.predictions.bias": name}
-    online.hub.repositories.add("org/tiny-bert", files | {"pytorch_model.bin.index.json": json.dumps(index).encode()})
+    online.hub.add("org/tiny-bert", files | {"pytorch_model.bin.index.json": json.dumps(index).encode()})
     with pytest.raises(ModelError, match="evil"):
         load_encoder("org/tiny-bert", device="cpu")
     assert not list(tmp_path.rglob("evil*")) and weights_asked(online.hub) == []
@@ -177,10 +171,7 @@ def test_a_name_that_is_neither_known_nor_an_id_of_the_hub_is_refused_without_a_
 
 
 def test_a_local_copy_of_any_hub_model_replaces_the_hub(online, run, bert, tmp_path):
-    folder = tmp_path / "stick" / "org" / "tiny-bert"
-    folder.mkdir(parents=True)
-    for name, content in bert.items():
-        (folder / name).write_bytes(content)
+    contents.as_folder(bert, tmp_path / "stick" / "org" / "tiny-bert")
     run("fetch", "org/tiny-bert", "--from", tmp_path / "stick")
     assert load_encoder(find_entry("org/tiny-bert").location, device="cpu").revision == "local"
     assert online.hub.log == []

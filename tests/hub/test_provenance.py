@@ -38,7 +38,7 @@ def the_run(tmp_path, model="tiny-bert"):
 
 
 def test_a_hub_models_run_names_the_commit_and_the_full_id(online, run, facts, tmp_path, bert):
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     run("probe", "--model", "org/tiny-bert", "--facts", facts, *OPTIONS)
     row, config = the_run(tmp_path)
     assert row["model_revision"] == config["model_revision"] == commit and len(commit) == 40
@@ -53,7 +53,7 @@ def test_a_hub_models_run_names_the_commit_and_the_full_id(online, run, facts, t
 
 def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(online, monkeypatch, bert):
     """The owner pushes other weights between the configuration and the weights."""
-    made = online.hub.repositories.add("org/tiny-bert", bert)
+    made = online.hub.add("org/tiny-bert", bert)
     first = made.refs["main"]
     from probing.kernel.models import load
 
@@ -73,22 +73,19 @@ def test_every_file_comes_from_one_commit_though_the_branch_moves_meanwhile(onli
 
 
 def test_the_identity_is_that_of_the_same_files_in_a_folder(online, tmp_path, bert):
-    online.hub.repositories.add("org/tiny-bert", bert)
-    folder = tmp_path / "tiny-bert"
-    folder.mkdir()
-    for name, content in bert.items():
-        (folder / name).write_bytes(content)
+    online.hub.add("org/tiny-bert", bert)
+    folder = contents.as_folder(bert, tmp_path / "tiny-bert")
     of_hub, of_folder = load_encoder("org/tiny-bert", device="cpu"), load_encoder(folder, device="cpu")
     assert (of_hub.weights_id, of_hub.configuration) == (of_folder.weights_id, of_folder.configuration)
     assert (of_folder.revision, of_folder.hub_id) == ("local", "")
 
 
 def test_offline_the_commit_comes_from_the_cache_and_a_second_load_asks_for_no_file(online, bert):
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     first = load_encoder("org/tiny-bert", device="cpu")
     asked = len(online.hub.log)
     assert load_encoder("org/tiny-bert", device="cpu").revision == commit
-    assert [str(one) for one in online.hub.log[asked:]] == ["GET /api/models/org/tiny-bert"]
+    assert online.hub.log[asked:] == ["GET /api/models/org/tiny-bert"]
     load_encoder("org/tiny-bert", revision=commit, device="cpu")
     assert len(online.hub.log) == asked + 1, "a commit needs no request"
     online.offline()
@@ -98,7 +95,7 @@ def test_offline_the_commit_comes_from_the_cache_and_a_second_load_asks_for_no_f
 
 
 def test_if_the_hub_is_gone_the_cached_commit_is_taken(online, bert):
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     load_encoder("org/tiny-bert", device="cpu")
     online.hub.close()
     assert load_encoder("org/tiny-bert", device="cpu").revision == commit
@@ -108,7 +105,7 @@ def test_a_cache_that_transformers_filled_serves_offline(online, bert):
     """Transformers keeps no list of the commit's files."""
     from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     AutoModelForMaskedLM.from_pretrained("org/tiny-bert")
     AutoTokenizer.from_pretrained("org/tiny-bert")
     online.offline()
@@ -116,8 +113,8 @@ def test_a_cache_that_transformers_filled_serves_offline(online, bert):
 
 
 def test_another_model_of_the_same_short_name_is_refused_until_it_has_its_own(online, run, facts, tmp_path, bert):
-    online.hub.repositories.add("org/tiny-bert", bert)
-    online.hub.repositories.add("other/tiny-bert", contents.as_other_weights(bert))
+    online.hub.add("org/tiny-bert", bert)
+    online.hub.add("other/tiny-bert", contents.as_other_weights(bert))
     run("probe", "--model", "org/tiny-bert", "--facts", facts, *OPTIONS)
     with pytest.raises(ModelError, match="--name"):
         run("probe", "--model", "other/tiny-bert", "--facts", facts, *OPTIONS)
@@ -141,11 +138,8 @@ def test_a_registry_model_typed_in_full_is_that_model_and_anothers_keeps_its_own
 
 def test_a_folder_of_the_cache_does_not_stand_in_for_a_hub_model_of_the_same_short_name(online, tmp_path, bert):
     """``finetune`` keeps its models there."""
-    folder = tmp_path / "cache" / "models" / "tiny-bert"
-    folder.mkdir(parents=True)
-    for name, content in contents.as_other_weights(bert).items():
-        (folder / name).write_bytes(content)
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    contents.as_folder(contents.as_other_weights(bert), tmp_path / "cache" / "models" / "tiny-bert")
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     assert open_encoder("org/tiny-bert", device="cpu").revision == commit
     assert open_encoder("tiny-bert", device="cpu").revision == "local"
 
@@ -153,7 +147,7 @@ def test_a_folder_of_the_cache_does_not_stand_in_for_a_hub_model_of_the_same_sho
 def test_the_base_whose_head_is_used_is_recorded_with_its_commit(online, run, facts, tmp_path, bert, monkeypatch):
     from transformers import AutoModel
 
-    base = online.hub.repositories.add("org/base", bert)
+    base = online.hub.add("org/base", bert)
     commit = base.refs["main"]
     model, tokenizer = tiny_models.build("bert")
     body = AutoModel.from_config(model.config)
@@ -168,7 +162,7 @@ def test_the_base_whose_head_is_used_is_recorded_with_its_commit(online, run, fa
 
 
 def test_a_worker_opens_the_commits_of_the_coordinator_without_asking_for_a_branch(online, bert):
-    made = online.hub.repositories.add("org/tiny-bert", bert)
+    made = online.hub.add("org/tiny-bert", bert)
     opened = open_encoder("org/tiny-bert", device="cpu")
     sent = pickle.dumps(opened)
     made.commit(contents.as_other_weights(bert))

@@ -31,10 +31,7 @@ def asked(online, monkeypatch) -> list[tuple[str, dict]]:
         signatures[name].bind(api, **given)
         calls.append((name, given))
         key = given["repo_type"], given["repo_id"]
-        repositories = online.hub.repositories
-        made = repositories.kept.get(key) or repositories.add(
-            given["repo_id"], {".gitattributes": b""}, kind=given["repo_type"]
-        )
+        made = online.hub.kept.get(key) or online.hub.add(key[1], {".gitattributes": b""}, kind=key[0])
         if name == "upload_folder":
             folder = Path(given["folder_path"])
             files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -49,7 +46,7 @@ def asked(online, monkeypatch) -> list[tuple[str, dict]]:
 @pytest.fixture()
 def probed(online, run, bert, tmp_path):
     """Runs of a model of the hub on the user's own facts: its commit, and where they are."""
-    commit = online.hub.repositories.add("org/tiny-bert", bert).refs["main"]
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
     facts = tmp_path / "mine.jsonl"
     facts.write_text(json.dumps(FACT) + "\n")
     run("probe", "--model", "org/tiny-bert", "--facts", facts, "--head", "logit_lens")
@@ -69,7 +66,7 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
     assert [name for name, _ in asked] == ["create_repo", "upload_folder"]
     assert asked[0][1] == {"repo_id": "me/predictions", "repo_type": "dataset", "private": True, "exist_ok": True}
     assert asked[1][1]["delete_patterns"] == ["heads/*", "data/*"]
-    made = online.hub.repositories.kept["dataset", "me/predictions"]
+    made = online.hub.kept["dataset", "me/predictions"]
     commit = made.refs["main"]
     said, text = card(made.files)
     assert commit in pushed and (said["base_model"], said["license"]) == ("org/tiny-bert", "cc0-1.0")
@@ -91,7 +88,7 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
 def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
     asked, online, run, bert, tmp_path, monkeypatch
 ):
-    made = online.hub.repositories.add("org/tiny-bert", bert)
+    made = online.hub.add("org/tiny-bert", bert)
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in a city .\n" * 2500)
     made.refs["v1"] = made.refs["main"]
@@ -102,7 +99,7 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
     (trained,) = (tmp_path / "cache" / "heads").glob("*/least_squares-seed0")
     shutil.copytree(trained, f"{trained}.bak")
     run("push", "heads", *opened, "--to", "me/heads", "--licence", "MIT")
-    said, words = card(online.hub.repositories.kept["model", "me/heads"].files)
+    said, words = card(online.hub.kept["model", "me/heads"].files)
     assert said["base_model"] == "org/tiny-bert"
     assert f"- Encoder: tiny-bert@v1, org/tiny-bert, revision `{made.refs['v1']}`" in words
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
@@ -113,11 +110,11 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
 def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_named_one(
     asked, online, run, bert, tmp_path
 ):
-    online.hub.repositories.add("org/tiny-bert", bert)
+    online.hub.add("org/tiny-bert", bert)
     run("probe", "--model", "org/tiny-bert", "--facts", "common_sense", "--head", "logit_lens")
     push = ("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions")
     run(*push)
-    assert card(online.hub.repositories.kept["dataset", "me/predictions"].files)[0]["license"] == "unknown"
+    assert card(online.hub.kept["dataset", "me/predictions"].files)[0]["license"] == "unknown"
     # Own facts in LAMA's layout are stored as T-REx with the template set ``default``, as the shipped ones are.
     folder = tmp_path / "lama" / "TREx"
     folder.mkdir(parents=True)
@@ -132,11 +129,11 @@ def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_
 
 
 def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(asked, online, run, probed):
-    made = online.hub.repositories.add("me/predictions", {"data/train.parquet": b"mine"}, kind="dataset")
+    made = online.hub.add("me/predictions", {"data/train.parquet": b"mine"}, kind="dataset")
     with pytest.raises(HubError, match=r"me/predictions .* holds data/train\.parquet and no manifest\.json"):
         run(*PUSH)
     run(*PUSH[:-1], "me/others")
-    other = json.loads(online.hub.repositories.kept["dataset", "me/others"].files["manifest.json"])
+    other = json.loads(online.hub.kept["dataset", "me/others"].files["manifest.json"])
     made.commit({"manifest.json": json.dumps(other | {"model": "another"}).encode()})
     with pytest.raises(HubError, match="holds predictions of another, which predictions of tiny-bert would replace"):
         run(*PUSH)
@@ -162,12 +159,12 @@ def test_a_pull_that_breaks_off_is_one_line_and_the_next_one_mends_what_was_dama
 ):
     run(*PUSH)
     monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
-    online.hub.faults.add("^GET /large/", broken_after=100)
+    online.hub.fails("^GET /large/", broken_after=100)
     with pytest.raises(HubError, match=r"cannot download from me/predictions .* failed") as refused:
         run("pull", "me/predictions")
     assert "\n" not in str(refused.value) and "repeat the command" in str(refused.value)
     online.hub.faults.clear()
-    online.hub.faults.add("^GET /large/", corrupt=True)
+    online.hub.fails("^GET /large/", corrupt=True)
     with pytest.raises(HubError, match=r"files are damaged .*pull again"):
         run("pull", "me/predictions")
     assert pulled_folders() == []

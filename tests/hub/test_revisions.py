@@ -18,7 +18,7 @@ PROMPT = "The capital of France is [MASK]."
 @pytest.fixture()
 def two(online, bert):
     """A model with a tag and a newer main branch: the commits of both."""
-    made = online.hub.repositories.add("org/tiny-bert", contents.as_other_weights(bert))
+    made = online.hub.add("org/tiny-bert", contents.as_other_weights(bert))
     made.refs["step-100"] = made.refs["main"]
     made.commit(bert)
     return made.refs["step-100"], made.refs["main"]

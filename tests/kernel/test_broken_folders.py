@@ -82,25 +82,10 @@ def index(content: object) -> Callable[[Path], None]:
     return damage
 
 
-SIZES = (
-    "vocab_size",
-    "hidden_size",
-    "num_hidden_layers",
-    "num_attention_heads",
-    "intermediate_size",
-    "max_position_embeddings",
-)
-STRANGE = {
-    "-1": -1,
-    "0": 0,
-    "text": "many",
-    "list": [3],
-    "object": {"a": 1},
-    "null": None,
-    "half": 2.5,
-    "huge": 10**9,
-    "true": True,
-}
+SIZES = [f"num_{what}" for what in ("hidden_layers", "attention_heads")]
+SIZES += ["vocab_size", "hidden_size", "intermediate_size", "max_position_embeddings"]
+STRANGE = {"-1": -1, "0": 0, "text": "many", "list": [3], "object": {"a": 1}, "null": None, "half": 2.5, "true": True}
+STRANGE |= {"huge": 10**9}
 
 BROKEN: dict[str, Callable[[Path], None]] = {
     **{
@@ -110,37 +95,25 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     },
     **{
         f"config: {name} is {value!r}": set_in(CONFIG, **{name: value})
-        for name, value in [
-            ("model_type", "no-such-thing"),
-            ("model_type", 3),
-            ("model_type", None),
-            ("model_type", ["bert"]),
-            ("model_type", ...),
-            ("model_type", "gpt2"),
-            ("model_type", "t5"),
-            ("model_type", "roberta"),
-            ("hidden_act", "no-such-thing"),
-            ("hidden_act", 7),
-            ("hidden_act", []),
-            ("layer_norm_eps", "small"),
-            ("layer_norm_eps", None),
-            ("layer_norm_eps", [1]),
-            ("type_vocab_size", -3),
-            ("type_vocab_size", "two"),
-            ("pad_token_id", 10**6),
-            ("pad_token_id", "zero"),
-            ("chunk_size_feed_forward", 7),
-            ("chunk_size_feed_forward", "x"),
-            ("quantization_config", {"quant_method": "bitsandbytes", "load_in_8bit": True}),
-            ("quantization_config", {"quant_method": "gptq", "bits": 4}),
-            ("quantization_config", "int8"),
-            ("hidden_dropout_prob", "a"),
-            ("hidden_dropout_prob", 7),
-            ("initializer_range", "a"),
-            ("dtype", "float99"),
-            ("id2label", 3),
-            ("is_decoder", "perhaps"),
-        ]
+        for name, values in {
+            "model_type": ["no-such-thing", 3, None, ["bert"], ..., "gpt2", "t5", "roberta"],
+            "hidden_act": ["no-such-thing", 7, []],
+            "layer_norm_eps": ["small", None, [1]],
+            "type_vocab_size": [-3, "two"],
+            "pad_token_id": [10**6, "zero"],
+            "chunk_size_feed_forward": [7, "x"],
+            "quantization_config": [
+                {"quant_method": "bitsandbytes", "load_in_8bit": True},
+                {"quant_method": "gptq", "bits": 4},
+                "int8",
+            ],
+            "hidden_dropout_prob": ["a", 7],
+            "initializer_range": ["a"],
+            "dtype": ["float99"],
+            "id2label": [3],
+            "is_decoder": ["perhaps"],
+        }.items()
+        for value in values
     },
     **{
         f"{file} is {what}": write(file, content)
@@ -175,34 +148,25 @@ BROKEN: dict[str, Callable[[Path], None]] = {
     },
     **{
         f"tokenizer: {name} is {value!r}": model_of_tokenizer(**{name: value})
-        for name, value in [
-            ("vocab", {}),
-            ("vocab", []),
-            ("vocab", {"a": -1}),
-            ("vocab", {"a": "b"}),
-            ("vocab", {"a": 2**40}),
-            ("type", "NoSuchModel"),
-            ("type", 3),
-            ("unk_token", None),
-            ("max_input_chars_per_word", -1),
-        ]
+        for name, values in {
+            "vocab": [{}, [], {"a": -1}, {"a": "b"}, {"a": 2**40}],
+            "type": ["NoSuchModel", 3],
+            "unk_token": [None],
+            "max_input_chars_per_word": [-1],
+        }.items()
+        for value in values
     },
     **{
         f"tokenizer settings: {name} is {value!r}": set_in(MORE, **{name: value})
-        for name, value in [
-            ("tokenizer_class", 3),
-            ("mask_token", None),
-            ("mask_token", 5),
-            ("mask_token", []),
-            ("mask_token", "[NOT-THERE]"),
-            ("model_max_length", "long"),
-            ("model_max_length", -1),
-            ("model_max_length", 2),
-            ("added_tokens_decoder", []),
-            ("added_tokens_decoder", {"a": {}}),
-            ("pad_token", {"a": 1}),
-            ("extra_special_tokens", 3),
-        ]
+        for name, values in {
+            "tokenizer_class": [3],
+            "mask_token": [None, 5, [], "[NOT-THERE]"],
+            "model_max_length": ["long", -1, 2],
+            "added_tokens_decoder": [[], {"a": {}}],
+            "pad_token": [{"a": 1}],
+            "extra_special_tokens": [3],
+        }.items()
+        for value in values
     },
     **{
         f"tokenizer.json: {name} is {value!r}": set_in(TOKENIZER, **{name: value})

@@ -4,7 +4,6 @@ one.
 
 import itertools
 from contextlib import ExitStack
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ import torch
 
 from probing.facts.askable import answer_ids
 from probing.facts.probe import ProbeWork, probe_layers
-from probing.heads import decode as decoding
-from probing.heads.decode import decode
 from probing.kernel.models import states as hidden_states
 from probing.kernel.models.head import fresh_copy
 from probing.kernel.models.load import load_encoder
@@ -97,31 +94,3 @@ def test_a_sentence_is_answered_where_the_model_is(pieces, architecture, elsewhe
     for one, other in zip(theirs.layers, ours.layers, strict=True):
         assert [token.ids for token in one.tokens] == [token.ids for token in other.tokens]
         assert one.watched[0].rank == other.watched[0].rank
-
-
-@pytest.mark.parametrize("slip", ["ids", "answers", "bias"])
-def test_a_planted_slip_is_caught(slip, elsewhere, monkeypatch, tmp_path):
-    encoder = elsewhere("bert")
-    answers = answer_ids(FACTS, encoder)
-    config = config_for(encoder, FACTS, answers)
-
-    class Careless:
-        """torch, but what is made anew stays on the CPU."""
-
-        def __getattr__(self, name):
-            if name == "tensor":
-                return lambda *given, device=None, **more: torch.tensor(*given, **more)
-            return getattr(torch, name)
-
-    if slip == "ids":
-        encoder = replace(encoder, device=torch.device("cpu"))
-    elif slip == "answers":
-        monkeypatch.setattr(decoding, "torch", Careless())
-    else:
-        encoder.head.vocabulary.bias = torch.nn.Parameter(encoder.head.vocabulary.bias.cpu(), requires_grad=False)
-    with pytest.raises(RuntimeError, match="one device"):
-        probe_layers(ProbeWork(encoder, heads_of(encoder), FACTS, answers, config, tmp_path))
-    if slip == "bias":
-        inner = torch.zeros(2, encoder.hidden, device=ELSEWHERE)
-        with pytest.raises(RuntimeError, match="one device"), torch.inference_mode():
-            decode(encoder.head, inner, decoding.LogitsBuffer())

@@ -10,13 +10,11 @@ import pytest
 from plotly.subplots import make_subplots
 
 from probing.facts.figures_pairs import paired_curve
-from probing.facts.figures_relations import MARK, not_above_majority, relation_curves, relation_map
-from probing.kernel.figures import axis as layer_axis
+from probing.facts.figures_relations import MARK, not_above_majority, relation_map
 from probing.kernel.figures import theme
 from probing.kernel.figures import theme as across
-from probing.kernel.figures.axis import MAX_LABELS, EndLabel, room, spread, write
+from probing.kernel.figures.axis import spread
 from probing.kernel.figures.yardsticks import above, pair_above
-from probing.papers.figures import Drawn, reproduced_lines
 from tests.facts.test_figures import BASE, MODEL, PAIR_COLOURS, curve, curve_points, lines, paired
 from tests.facts.test_figures import points as relation_points
 
@@ -50,53 +48,6 @@ def test_the_majority_answer_is_drawn_once_however_many_models_share_it_and_in_n
     (line,) = dashed(figure, "dash")
     assert set(line.y) == {24.0} and line.line.color == theme.NEUTRAL
     assert ends(figure)["commonest answer"] == [24.0]
-
-
-def test_each_probe_set_has_its_own_majority_line_under_its_name():
-    both = family(3, majority=0.24).assign(probe_set="trex")
-    other = family(3, majority=0.5).assign(probe_set="common_sense", run_id=lambda frame: frame["run_id"] + "2")
-    figure = curve(pd.concat([both, other], ignore_index=True))
-    assert len(dashed(figure, "dash")) == 2
-    found = ends(figure)
-    assert found["commonest answer, T-REx"] == [24] and found["commonest answer, common sense (ours)"] == [50]
-    panels = curve(pd.concat([both, other], ignore_index=True), panels=True)
-    assert {trace.yaxis for trace in dashed(panels, "dash")} == {"y", "y2"}
-    assert ends(panels)["commonest answer"] == [24, 50] and len(ends(panels)["model-0"]) == 2, (
-        "a panel's title names its probe set"
-    )
-
-
-def test_runs_that_were_asked_other_facts_have_their_majority_line_by_name():
-    table = family(3).assign(
-        majority=lambda frame: frame["model"].map({"model-0": 0.24, "model-1": 0.24, "model-2": 0.3})
-    )
-    figure = curve(table, labels={"model-2": "Third"})
-    assert len(dashed(figure, "dash")) == 2
-    assert ends(figure)["commonest answer, Third"] == [30] and ends(figure)["commonest answer, model-0, model-1"] == [
-        24
-    ]
-
-
-def test_chance_has_a_line_of_its_own():
-    figure = curve(family(4, chance=0.05, swapped=float("nan")))
-    (line,) = dashed(figure, "dashdot")
-    assert set(line.y) == {5.0} and ends(figure)["chance"] == [5.0]
-
-
-def test_every_model_has_its_own_dotted_blind_guess_and_one_name_for_all():
-    figure = curve(curve_points(models=("nesia-mini", "other-bert")))
-    dotted = dashed(figure, "dot")
-    assert [line.line.color for line in dotted] == [line.line.color for line in lines(figure)]
-    assert all(line.line.width < 1.5 for line in dotted)
-    assert ends(figure)["blind guess"] == [10]
-
-
-def test_where_names_have_no_room_there_is_a_legend_and_one_name_for_all_swapped_subjects():
-    full, crowded = curve(family(8)), curve(family(MAX_LABELS + 1))
-    assert len(ends(full)) == 10 and len(ends(full)["blind guess"]) == 1
-    assert not any(trace.showlegend for trace in full.data)
-    assert set(ends(crowded)) == {"commonest answer", "blind guess"}
-    assert sum(bool(trace.showlegend) for trace in crowded.data) == MAX_LABELS + 1
 
 
 def differences() -> dict:
@@ -175,15 +126,6 @@ def test_above_the_swapped_subject_the_difference_is_how_much_more_comes_from_th
     assert ends(moved)["blind guess"] == [0.0] and ends(plain)["commonest answer"] == [0.0]
 
 
-def test_every_relation_has_its_own_majority_line_in_grey_and_its_name_at_its_end():
-    figure = relation_curves(relation_points(majority=[0.1] * 4 + [0.2] * 4 + [0.3] * 4), k=1)
-    assert {trace.line.color for trace in dashed(figure, "dash")} == {theme.NEUTRAL}
-    found = ends(figure)
-    assert found["commonest answer, capital"] == [10] and found["capital (n = 50)"] == [40]
-    zero = relation_curves(above(relation_points(**differences()), "swapped"), k=1)
-    assert ends(zero)["blind guess"] == [0.0]
-
-
 def test_relations_not_above_their_majority_answer_are_marked():
     low = [0.1] * 11 + [-0.01]
     table = relation_points(above_majority_low=low)
@@ -230,17 +172,6 @@ def test_names_that_do_not_meet_stay_where_they_are_and_others_move_by_equal_par
     assert spread([], [], 0, 300) == []
 
 
-def test_a_name_points_at_the_end_of_its_line_and_is_text():
-    figure = theme.apply(go.Figure(), height=460)
-    names = [EndLabel(8, 20.0, "a <b>"), EndLabel(8, 20.0, "majority answer", strong=False)]
-    write(figure, names, ranges=[(0, 25)])
-    first, second = figure.layout.annotations
-    assert (first.x, first.y, first.xref, first.yref, first.xanchor) == (8, 20, "x", "y", "left")
-    assert first.text == "<b>a &lt;b&gt;</b>" and second.text == "majority answer"
-    assert abs(first.ay - second.ay) >= 13, "they stand apart though their lines end in one place"
-    assert figure.layout.yaxis.range == (0, 25) and figure.layout.margin.r == room(names)
-
-
 def panels() -> go.Figure:
     """Two panels, of which the second has no trace."""
     return make_subplots(rows=2, cols=1).add_scatter(x=[0, 1], y=[0, 1], row=1, col=1)
@@ -261,19 +192,3 @@ def test_shapes_are_those_of_plotly_in_any_panel(row):
     lines = [across.horizontal_line(found, 0.5, row, 1, **look), across.vertical(found, 0.2, row, 1, **look)]
     across.add(found, [*lines, across.band(found, (-0.5, 0.5), row, 1, fillcolor="grey", **look)])
     assert shapes(found) == shapes(expected)
-
-
-def test_only_a_panel_with_traces_has_the_band_of_the_embeddings():
-    (band,) = shapes(layer_axis.horizontal_panels(panels(), 4, [(1, 1), (2, 1)]))
-    assert (band["type"], band["xref"], band["x0"], band["x1"]) == ("rect", "x", -0.5, 0.5)
-
-
-def test_the_reproduced_figures_have_their_levels():
-    points = pd.DataFrame(
-        [(panel, "m", False, layer, 0.5, None, None) for panel in ("a", "b") for layer in (0, 1)],
-        columns=["panel", "line", "dashed", "x", "value", "low", "high"],
-    )
-    levels = pd.DataFrame({"panel": ["a", "b"], "name": ["majority", "majority"], "value": [0.25, 0.75]})
-    figure = reproduced_lines(points, levels, points.iloc[:0], drawn=Drawn("accuracy (%)", 100.0), colours={})
-    assert [shape["y0"] for shape in shapes(figure) if shape["type"] == "line"] == [25, 75]
-    assert [note.text for note in figure.layout.annotations].count("majority") == 2

@@ -2,11 +2,8 @@
 
 import pandas as pd
 
-from probing.kernel.figures import theme
 from probing.kernel.figures.looks import looks_of
 from probing.kernel.figures.theme import pale
-from probing.kernel.models.names import KnownModel
-from tests.kernel.colours import colours_of
 
 RUNS = pd.DataFrame(
     [
@@ -58,33 +55,3 @@ def test_results_are_shown_without_a_registry_too(tmp_path, monkeypatch):
         looks = looks_of(RUNS)
         # What finetune names by itself is known by its base.
         assert looks.names["nesia-mini-qa-squad-1"] == "QA-SQuAD-1" and len(set(looks.colours.values())) == 3
-
-
-SHIPPED = (
-    "nesia-mini",
-    "nesia-mini-qa-squad-1",
-    "nesia-mini-qa-squad-2",
-    "nesia-mini-mlm-squad",
-    "nesia-mini-rank-msmarco",
-    "nesia-mini-mlm-msmarco",
-    "nesia-mini-ner-conll",
-    "nesia-mini-control",
-)
-BERT = (
-    "bert-base-uncased",
-    "bert-base-uncased-squad-v1",
-    "bert-base-uncased-squad2",
-    "pt-bert-base-uncased-msmarco",
-    "bert-base-NER",
-)
-ROBERTA = ("roberta-base", "roberta-base-squad2")
-
-
-def test_no_two_models_of_three_families_and_eight_others_have_one_colour():
-    colours = colours_of(*SHIPPED, *BERT, *ROBERTA, *(f"model {n}" for n in range(8)))
-    assert len(set(colours.values())) == len(colours)
-
-
-def test_a_colour_of_the_registry_is_taken_as_it_is_and_given_to_no_other():
-    models = [KnownModel("a", colour=theme.OTHER_COLOURS[0], family="a"), KnownModel("b", family="b")]
-    assert theme.model_colours(models) == {"a": theme.OTHER_COLOURS[0], "b": theme.OTHER_COLOURS[1]}

@@ -96,13 +96,6 @@ def test_a_paper_gets_light_colours_and_nothing_that_answers_a_mouse(kind):
     assert all(trace.customdata is None for trace in figure.data)
 
 
-def test_the_figure_of_the_page_is_not_changed():
-    figure = curve(curve_points())
-    before = json.loads(figure.to_json())
-    sized(figure, 1)
-    assert json.loads(figure.to_json()) == before
-
-
 @KINDS
 def test_a_figure_of_one_column_is_at_most_2_4_inches_high_and_nothing_stands_beside_its_axes(kind):
     layout = sized(PLANTED[kind](), 1).layout

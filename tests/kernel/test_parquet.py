@@ -1,8 +1,5 @@
 """Files are written whole, only ours are read, and each is of one table."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
@@ -132,26 +129,6 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         write_table("predictions", ROWS, path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["predictions.parquet"]
-
-
-def test_a_killed_write_leaves_nothing_under_the_final_name(tmp_path: Path):
-    program = (
-        "import os, sys, pyarrow.parquet as pq\n"
-        "def die(writer, table, **options):\n"
-        "    os.kill(os.getpid(), 9)\n"
-        "pq.ParquetWriter.write_table = die\n"
-        "from pathlib import Path\n"
-        "from probing.kernel.store.parquet import write_table\n"
-        "write_table('exposure', [], Path(sys.argv[1]))\n"
-    )
-    target = tmp_path / "exposure.parquet"
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(target)], env=os.environ | {"PYTHONPATH": str(root)}, cwd=root, check=False
-    )
-    assert done.returncode == -9
-    assert not target.exists()
-    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
 
 
 @pytest.mark.parametrize("table", SCHEMAS)

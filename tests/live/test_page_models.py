@@ -244,9 +244,37 @@ def test_a_models_base_is_known_from_the_registry_or_its_folder(tmp_path):
     assert base_of(choice) == ""
 
 
-def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(monkeypatch):
-    asked, visitors, ends = threading.Event(), threading.local(), {}
-    newer_waits = threading.Event()
+@pytest.fixture
+def drawing(monkeypatch):
+    """Starts a drawing of a page in a thread of its own: the words of a visitor, the questions that he asks one after
+    the other, each of a model; and what came of each question.
+    """
+    visitors, ends = threading.local(), {}
+
+    def stop():
+        # As Streamlit's own does when a page is drawn.
+        raise StopException
+
+    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
+    monkeypatch.setattr(live_models.st, "stop", stop)
+
+    def draw(visitor, prompt, model):
+        visitors.name = visitor
+        try:
+            ends[prompt] = live_models.ask(Choice(model, "nesia-mini", ""), Question(prompt, "logit_lens", 1)).text
+        except StopException:
+            ends[prompt] = "stopped"
+
+    def start(visitor, prompt, model="of this test"):
+        thread = threading.Thread(target=draw, args=(visitor, prompt, model), daemon=True)
+        thread.start()
+        return thread
+
+    return start, ends
+
+
+def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(drawing, monkeypatch):
+    asked, newer_waits, (start, ends) = threading.Event(), threading.Event(), drawing
 
     def compute(prompt, *_given, check, pause):
         if prompt == "older":
@@ -257,28 +285,6 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
 
     live = SimpleNamespace(encoder=SimpleNamespace(device="a device of this test", notes=()), ask=compute)
     monkeypatch.setattr(live_models, "load", lambda model, head: live)
-    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id=visitors.name))
-
-    def stop():
-        # As Streamlit's own does when a page is drawn.
-        raise StopException
-
-    monkeypatch.setattr(live_models.st, "stop", stop)
-
-    def draw(visitor, prompt):
-        visitors.name = visitor
-        try:
-            ends[prompt] = live_models.ask(
-                Choice("of this test", "nesia-mini", ""), Question(prompt, "logit_lens", 1)
-            ).text
-        except StopException:
-            ends[prompt] = "stopped"
-
-    def start(visitor, prompt):
-        thread = threading.Thread(target=draw, args=(visitor, prompt), daemon=True)
-        thread.start()
-        return thread
-
     older = start("me", "older")
     assert asked.wait(20)
     others = [start("you", "somebody else's"), start("me", "newer")]
@@ -291,17 +297,14 @@ def test_a_newer_run_of_a_page_ends_the_older_one_and_another_user_is_answered(m
     assert ends == {"older": "stopped", "newer": "answer to newer", "somebody else's": "answer to somebody else's"}
     assert queue.length == 0
     # What was given up is not kept: asked again by a new drawing it is answered.
-    again = start("me", "older")
-    again.join(20)
+    start("me", "older").join(20)
     assert ends["older"] == "answer to older"
 
 
-def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypatch):
-    loads, newer_asked, ends = threading.Event(), threading.Event(), {}
-    live = SimpleNamespace(
-        encoder=SimpleNamespace(device="another device", notes=()),
-        ask=lambda prompt, *_given, check, pause: Said(f"answer to {prompt}"),
-    )
+def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(drawing, monkeypatch):
+    loads, newer_asked, (start, ends) = threading.Event(), threading.Event(), drawing
+    answer = lambda prompt, *_given, check, pause: Said(f"answer to {prompt}")  # noqa: E731
+    live = SimpleNamespace(encoder=SimpleNamespace(device="another device", notes=()), ask=answer)
 
     def load(model, head):
         if model.name == "slow to load":
@@ -309,36 +312,15 @@ def test_a_drawing_that_loads_a_model_meanwhile_is_the_older_one_still(monkeypat
             assert newer_asked.wait(20)
         return live
 
-    def stop():
-        raise StopException
-
     monkeypatch.setattr(live_models, "load", load)
-    monkeypatch.setattr(live_models, "get_script_run_ctx", lambda **_: SimpleNamespace(session_id="me, loading"))
-    monkeypatch.setattr(live_models.st, "stop", stop)
-
-    def older():
-        try:
-            ends["older"] = live_models.ask(
-                Choice("slow to load", "nesia-mini", ""), Question("older", "logit_lens", 1)
-            ).text
-        except StopException:
-            ends["older"] = "stopped"
-
-    def newer():
-        assert loads.wait(20)
-        live_models.ask(Choice("there", "nesia-mini", ""), Question("newer, first", "logit_lens", 1))
-        newer_asked.set()
-        threads[0].join(20)
-        ends["newer"] = live_models.ask(
-            Choice("there", "nesia-mini", ""), Question("newer, second", "logit_lens", 1)
-        ).text
-
-    threads = [threading.Thread(target=draw, daemon=True) for draw in (older, newer)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert ends == {"older": "stopped", "newer": "answer to newer, second"}
+    older = start("me, loading", "older", "slow to load")
+    assert loads.wait(20)
+    start("me, loading", "newer, first", "there").join(20)
+    newer_asked.set()
+    older.join(20)
+    start("me, loading", "newer, second", "there").join(20)
+    answers = {prompt: f"answer to {prompt}" for prompt in ("newer, first", "newer, second")}
+    assert ends == {"older": "stopped", **answers}
 
 
 SPANS = [(1, 3), (4, 5)]

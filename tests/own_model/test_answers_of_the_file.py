@@ -10,13 +10,13 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from probing.kernel.errors import StoreError
-from probing.kernel.fact import NO_OTHER, NOT_ONE_MASK
+from probing.kernel.fact import NO_OTHER
 from probing.kernel.files import result_folders
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
 from probing.own_model import run as background
 from probing.own_model.report import result_of
-from tests.pages.conftest import app_at, charts, numbers_in, plain, table_of
+from tests.pages.conftest import app_at, numbers_in, plain
 from tests.tiny_models import LAYERS, save
 
 CITY = "New York City"
@@ -104,24 +104,6 @@ def test_an_answer_of_several_tokens_is_shown_at_its_layers_and_its_measure_is_n
     assert any(numbers_in(label) == [3, 4] for label in labels)
     words = page(my_measure="vocabulary")
     assert set(squares(words)) == {"paris", "rome", "red"} and words.button_group(key="own_model.my_k")
-
-
-def test_the_curve_the_table_of_models_and_the_report_are_of_the_same_measure(own, run, tmp_path):
-    base, mine = planted(tmp_path / "base", {2, LAYERS}), planted(tmp_path / "mine", {2})
-    page = own([*FACTS, ("city", "berlin", "Germany.")], "--model", mine, "--base", base)
-    app = page(own_tab="curve")
-    models = table_of(app, "model", "chance").set_index("base")
-    assert models["n"].tolist() == [4, 4] and models["chance"].tolist() == pytest.approx([(3 / 4 + 1 / 5) / 4] * 2)
-    left = table_of(app, "reason", "prompt")
-    assert set(left["object"]) == {"berlin"} and set(left["reason"]) == {NOT_ONE_MASK}
-    assert "chance" in str(charts(app)[0]) and not page(own_tab="ways").exception
-    report = ("own-report", "--model", "mine", "--facts", "mine", "--out", tmp_path / "report.html")
-    texts = {}
-    for measure in ("independent", "vocabulary"):
-        run(*report, "--measure", measure)
-        texts[measure] = (tmp_path / "report.html").read_text()
-    assert f"<td>{CITY}</td>" in texts["independent"] and f"<td>{CITY}</td>" not in texts["vocabulary"]
-    assert "got --k 10 with --measure" in run(*report, "--measure", "independent", "--k", 10, code=2).output
 
 
 def test_the_command_ends_with_the_result_in_one_line(own, run, tmp_path):

@@ -1,7 +1,5 @@
 """The page of grammar on planted stores: its numbers are recomputed from the planted probabilities."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,6 @@ from probing.edges.page_sentence import most_revised
 from probing.edges.report import PUBLISHED_MODELS
 from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
-from probing.edges.words import AMBIGUOUS
 from tests.edges.edge_files import conllu, write_ewt
 from tests.edges_planted import (
     POS,
@@ -26,7 +23,7 @@ from tests.edges_planted import (
     planted_part,
 )
 from tests.edges_planted import planted_probabilities as probabilities
-from tests.pages.conftest import app_at, charts, numbers, numbers_in, opening, plain, table_of, visited, words
+from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, table_of, visited, words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -43,11 +40,11 @@ def look(edges, tmp_path_factory):
     return visited(edges, tmp_path_factory.mktemp("visits"))
 
 
-def f1(run: PlantedEdgeRun, part: str = "dev", unseen: bool = False, seen: bool = False) -> np.ndarray:
-    """Micro F1 of every probe of a run, counted answer by answer."""
-    data = planted_part(run.task, part)
-    kept = data.seen if seen else ~data.seen if unseen else np.ones(len(data.seen), dtype=bool)
-    said, gold = answers(probabilities(run, part))[:, kept], planted_gold(run, part)[kept]
+def f1(run: PlantedEdgeRun, seen: bool = False) -> np.ndarray:
+    """Micro F1 on dev of every probe of a run, counted answer by answer."""
+    data = planted_part(run.task, "dev")
+    kept = data.seen if seen else np.ones(len(data.seen), dtype=bool)
+    said, gold = answers(probabilities(run, "dev"))[:, kept], planted_gold(run, "dev")[kept]
     found = []
     for one in said[:, :, run.task.counted]:
         true = gold[:, run.task.counted]
@@ -72,20 +69,6 @@ def traces(figure: dict, name: str) -> list[dict]:
     return [trace for trace in figure["data"] if trace.get("name") == name and trace["x"] != [None]]
 
 
-MINI = {task.name: PlantedEdgeRun(task=task) for task in (POS, SRL, ROLES)}
-
-
-def data_of(snapshot, cache, monkeypatch, figure: str, **query):
-    """The table behind "Data" of a figure, once it is opened."""
-    monkeypatch.setenv("PROBING_SNAPSHOT", str(snapshot))
-    monkeypatch.setenv("PROBING_CACHE", str(cache))
-    app = app_at("grammar", query)
-    app.session_state[f"{figure}.Data"] = True
-    app.run()
-    assert not app.exception
-    return app.dataframe[0].value
-
-
 def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     app = look("grammar", edge_models="nesia-mini")
     gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
@@ -104,25 +87,6 @@ def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
     assert np.array([numbers(one["y"]) for one in bars]) == pytest.approx(100 * gains)
     assert len(traces(charts(app)[0], "BERT-base (published)")) == 3
     assert not traces(charts(look("grammar", edge_models="nesia-mini", published="0"))[0], "BERT-base (published)")
-
-
-@pytest.mark.parametrize(
-    ("query", "more"), [({}, {}), ({"edge_part": "test", "unseen": "1"}, {"part": "test", "unseen": True})]
-)
-def test_f1_and_its_yardsticks_are_those_of_the_stored_answers(look, query, more):
-    app = look("grammar", edge_models="nesia-mini", **query)
-    figure = charts(app)[1]
-    (last,) = [one for one in traces(figure, "nesia-mini") if one["mode"] == "markers"]
-    (first,) = traces(figure, "nesia-mini: P(0)")
-    wanted = [mean_f1(task, **more) for task in (POS, SRL, ROLES)]
-    assert numbers(last["x"]) == pytest.approx([100 * one[-1] for one in wanted])
-    assert numbers(first["x"]) == pytest.approx([100 * one[0] for one in wanted])
-    (random,) = traces(figure, "random encoder")
-    runs = [PlantedEdgeRun(task=task, encoder="random") for task in (POS, SRL, ROLES)]
-    assert numbers(random["x"]) == pytest.approx([100 * f1(run, **more)[-1] for run in runs])
-    assert traces(figure, "memory") and traces(figure, "commonest label") and traces(figure, "ceiling")
-    assert dict(app.query_params).keys() == {"edge_models", *query}
-    assert {one.key.split(".")[1] for one in app.button if one.key and one.key.endswith(".chip")} == set(query)
 
 
 @pytest.mark.parametrize("mode", ["cumulative", "at", "selectivity", "compression"])
@@ -173,90 +137,13 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     assert not app.exception and "edge_scores" in app.warning[0].value.replace("\\", "")
 
 
-# One sentence word by word.
-
-
-@dataclass(frozen=True)
-class Slow:
-    """What the layers make of a target, the obvious way."""
-
-    task: str
-    target: int
-    text: str
-    spans: tuple
-    gold: frozenset
-    seen: bool
-    settled: int | None
-    revisions: int
-    ambiguous: bool
-
-
-def slow(task, part: str = "dev") -> list[Slow]:
-    run, data, found = MINI[task.name], planted_part(task, part), []
-    p = probabilities(run, part)
-    shares = p / p.sum(axis=2, keepdims=True)
-    for number, target in enumerate(data.targets):
-        top = p[:, number].argmax(axis=1)
-        right = [bool(data.gold[number, label]) for label in top]
-        settled = None
-        for layer in reversed(range(len(right))):
-            if not right[layer]:
-                break
-            settled = layer
-        found.append(
-            Slow(
-                task.name,
-                number,
-                data.records[data.sentences[number]].text,
-                (target.span1, target.span2),
-                frozenset(np.array(task.labels)[data.gold[number]]),
-                bool(data.seen[number]),
-                settled,
-                sum(one != other for one, other in zip(top[1:], top[:-1], strict=True)),
-                shares[:, number].mean(axis=0).max() <= AMBIGUOUS,
-            )
-        )
-    return found
-
-
-def texts(targets) -> set[str]:
-    return {one.text for one in targets}
-
-
-EVERY = [one for task in (POS, SRL, ROLES) for one in slow(task)]
+def texts(*tasks) -> set[str]:
+    return {record.text for task in tasks for record in planted_part(task, "dev").records}
 
 
 def number_of_sentences(app) -> int:
     (line,) = [one.value for one in app.main.header if "to choose from" in one.value]
     return int(line.split()[0].replace(",", ""))
-
-
-def test_a_panel_shows_the_normalised_probabilities_of_the_right_label_and_of_one_wrong_label_for_all_layers(look):
-    record = planted_part(SRL, "dev").records[4]
-    query = {"grammar_tab": "sentence", "trace_task": "srl", "text_hash": record.sha256}
-    targets = [one for one in slow(SRL) if one.text == record.text]
-    p = probabilities(MINI["srl"], "dev")
-    shares = p / p.sum(axis=2, keepdims=True)
-    figure = charts(look("grammar", **query, other_panels="1"))[1]
-    right, wrong = ([numbers(one["y"]) for one in traces(figure, name)] for name in ("right label", "best wrong label"))
-    assert len(right) == len(wrong) == len(targets) == 4
-    assert len(traces(charts(look("grammar", **query))[1], "right label")) == 3
-    for one in targets:
-        gold = planted_part(SRL, "dev").gold[one.target]
-        worst = np.where(gold, -1, shares[:, one.target].mean(axis=0)).argmax()
-        place = next(n for n, found in enumerate(right) if found == pytest.approx(shares[:, one.target, gold.argmax()]))
-        assert wrong[place] == pytest.approx(-shares[:, one.target, worst])
-
-
-def test_the_data_have_all_labels_of_the_sentence_and_what_memory_says(edges, tmp_path, monkeypatch):
-    record = planted_part(POS, "dev").records[0]
-    table = data_of(
-        edges, tmp_path / "cache", monkeypatch, "edge-traces", grammar_tab="sentence", text_hash=record.sha256
-    )
-    assert {one.split(":")[0] for one in table["title"]} == {"Part of speech", "Semantic roles"}
-    assert table["title"].iloc[0] == f"Part of speech: {record.words[0]}" and table["memory"].notna().all()
-    ours = [one for one in EVERY if one.text == record.text]
-    assert table.drop_duplicates("panel")["revisions"].sum() == sum(one.revisions * len(one.gold) for one in ours)
 
 
 def everything(app) -> str:
@@ -298,11 +185,11 @@ def test_our_own_sentences_come_first_with_their_tasks(look, tmp_path, monkeypat
         "Part of speech",
         "Semantic roles",
     ]
-    assert number_of_sentences(app) == len(texts([one for task in (POS, SRL) for one in slow(task)]))
+    assert number_of_sentences(app) == len(texts(POS, SRL))
     choice = next(one for one in app.get("button_group") if one.key == "grammar.trace_part")
     assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own", "dev", "test"]
     app = look("grammar", grammar_tab="sentence", trace_part="own")
-    assert "not in these results: our own" in words(app) and number_of_sentences(app) == len(texts(EVERY))
+    assert "not in these results: our own" in words(app) and number_of_sentences(app) == len(texts(POS, SRL, ROLES))
 
 
 def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_order():

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from probing.kernel.app import selection
 from probing.kernel.app.blocks import EMPTY
 from probing.kernel.app.page_figures import page_figure
-from probing.kernel.errors import OptionError
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
@@ -239,14 +238,13 @@ def look_at_menus(crowd, cache, monkeypatch):
 @pytest.fixture
 def menus(monkeypatch) -> dict[str, list]:
     """Field of a link -> the options of its multiselect, of the pages that were opened."""
-    found, bound = {}, selection.bound
+    found, multiselect = {}, st.multiselect
 
-    def noted(widget, label, field, *arguments, **options):
-        if widget == st.multiselect:
-            found[field] = list(options["options"])
-        return bound(widget, label, field, *arguments, **options)
+    def noted(label, *, key, options, **more):
+        found[key.partition(".")[2]] = list(options)
+        return multiselect(label, key=key, options=options, **more)
 
-    monkeypatch.setattr(selection, "bound", noted)
+    monkeypatch.setattr(st, "multiselect", noted)
     return found
 
 
@@ -301,16 +299,3 @@ def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name,
     )
     figure = page_figure(f"http://localhost:8501/{title}?{options}", name)
     assert values(json.loads(figure.to_json())) == values(json.loads(chart.proto.spec))
-
-
-def test_with_a_width_a_notebook_has_the_figure_that_save_shows(look, stored):
-    app = look("layers", models="nesia-mini", k="10")
-    app.session_state["layer-curves.Save"] = True
-    (preview,) = [one for one in app.run().get("plotly_chart") if "layer-curves.preview" in str(one.proto.id)]
-    saved = json.loads(preview.proto.spec)
-    figure = json.loads(page_figure("Layers?models=nesia-mini&k=10", "layer-curves", width="column").to_json())
-    for part in ("data", "layout"):
-        assert figure[part] == saved[part]
-    assert figure["layout"]["width"] == 3.25 * 96 and figure["layout"]["font"]["size"] == pytest.approx(8 * 96 / 72)
-    with pytest.raises(OptionError, match="got width='page'; expected 'column'"):
-        page_figure("Layers?models=nesia-mini&k=10", "layer-curves", width="page")

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -15,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from probing.kernel.fact import Fact
 from probing.kernel.store.parquet import write_table
 from probing.papers.papers import PAPERS
-from tests.edges_planted import POS, RUNS, answers, plant_edge_runs, planted_part, planted_probabilities
+from tests.edges_planted import plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import numbers_in, opening, plain, visited, words
 from tests.planted_store import PlantedRun, plant_runs, planted_facts, planted_rank
@@ -179,26 +178,6 @@ def test_tables_1_and_2_of_bertnesia(see):
     assert facts.loc[("Google-RE", "place_of_birth"), "published_facts"] == 2937
     tables = [frame.value.set_index("row") for frame in app.dataframe if "row" in frame.value]
     assert tables and all(set(one.loc["QA-SQuAD-2", "model"]) == {"QA-SQuAD-2 ✗"} for one in tables)
-
-
-def test_f1s_are_as_published_and_ours_are_counted_from_the_planted_answers(see):
-    app, paper = see("edge-probing"), PAPERS["edge-probing"].numbers
-    found = table(app, "encoder", "P(0)", "P(24)").set_index(["task", "encoder"])
-    for title, name in (("BERT-base (published)", "base"), ("BERT-large (published)", "large")):
-        for task, shown in (("pos", "part of speech"), ("srl", "semantic roles"), ("relations", "relations")):
-            f1 = paper.task(task).f1[name]
-            assert [found.loc[(shown, title), f"P({layer})"] for layer in range(len(f1))] == pytest.approx(list(f1))
-    row = found.loc[("part of speech", "nesia-mini")]
-    wanted = (POS, "cumulative", "trained", "task", "nesia-mini")
-    run = next(one for one in RUNS if (one.task, one.kind, one.encoder, one.labels, one.model) == wanted)
-    said, gold = answers(planted_probabilities(run, "dev")), planted_part(POS, "dev").gold
-    for layer in range(5):
-        assert row[f"P({layer})"] == pytest.approx(
-            100 * 2 * (said[layer] & gold).sum() / (said[layer].sum() + gold.sum())
-        )
-    assert np.isnan(row["P(5)"]) and ("relations", "nesia-mini") not in found.index
-    data = table(app, "published_targets", "targets").set_index("task")
-    assert data.loc["part of speech", "published_targets"] == 2_070_382 and data.loc["part of speech", "targets"] > 0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from probing.sentences.examples import FIRST, MEAN, QUICK
+from probing.sentences.examples import FIRST, MEAN
 from probing.sentences.numbers import Cell
 from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, words
 from tests.planted_relatives import BASE, LAYERS
@@ -57,18 +57,6 @@ def panel(app, title: str) -> dict:
     return {
         trace.get("name"): trace for trace in figure["data"] if trace.get("yaxis", "y") == axis and trace["x"] != [None]
     }
-
-
-@pytest.mark.parametrize(
-    ("query", "protocol"), [({}, "ours"), ({"sentence_protocol": "quick", "sentence_tasks": BIGRAM.name}, QUICK)]
-)
-def test_a_curve_is_the_share_of_stored_answers_that_are_right_with_both_baselines(look, query, protocol):
-    lines = panel(app := look(**query), "Bigram shift")
-    for pooling, name in ((FIRST, FIRST_TOKEN), (MEAN, ALL_TOKENS)):
-        assert numbers(lines[f"{BASE.name}, {name}"]["y"]) == pytest.approx(shares(BASE, BIGRAM, pooling, protocol))
-    assert numbers(lines["commonest answer"]["y"])[0] == 50
-    assert numbers(lines["length and words alone"]["y"])[0] == pytest.approx(52 if protocol == "ours" else 54)
-    assert dict(app.query_params).keys() == {"grammar_tab", *query}
 
 
 def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_that_dev_chose(look):

@@ -2,7 +2,6 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,7 +16,6 @@ import probing.choices  # the tabs of every page
 from probing.facts.published import PublishedKnowledge
 from probing.kernel.app import selection
 from probing.kernel.app.selection import PAGES
-from probing.kernel.citations import PAPERS as CITED
 from probing.kernel.citations import RELEASED, SOFTWARE, Reference
 from probing.kernel.published import Check, Claim
 from probing.kernel.report import Filter, Report, Reports
@@ -528,30 +526,3 @@ def test_the_citation_file_names_this_version_its_day_and_its_licence(citation):
     assert (citation["title"], citation["license"]) == (SOFTWARE.title, SOFTWARE.field("license"))
     assert names(citation["authors"]) == list(SOFTWARE.authors)
     assert citation["message"]
-
-
-def test_the_citation_file_and_the_bibtex_name_the_same_papers(citation):
-    assert len(citation["references"]) == len(CITED)
-    for listed, paper in zip(citation["references"], CITED, strict=True):
-        fields = entry(paper)
-        assert f"{{{listed['title']}}}" == fields["title"]
-        assert names(listed["authors"]) == list(paper.authors)
-        assert [listed["year"], listed.get("doi", ""), listed["url"]] == [
-            int(fields["year"]),
-            fields.get("doi", ""),
-            fields["url"],
-        ]
-        assert listed.get("collection-title", "") == fields.get("booktitle", fields.get("howpublished", ""))
-        pages = f"{listed['start']}--{listed['end']}" if "start" in listed else ""
-        assert pages == fields.get("pages", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "paper"), [("bertnesia", CITED[0]), ("edge-probing", CITED[1]), ("sentence-probing", CITED[2])]
-)
-def test_the_published_numbers_name_the_papers_as_they_are_cited(repo_root, name, paper):
-    published = tomllib.loads((repo_root / "data" / "published" / f"{name}.toml").read_text(encoding="utf-8"))
-    authors = [f"{given} {family}" for given, family in paper.authors]
-    assert published["title"] == paper.title and published["url"] == paper.field("url")
-    assert published["authors"] == f"{', '.join(authors[:-1])} and {authors[-1]}"
-    assert published["venue"].endswith(f"pages {paper.field('pages').replace('--', '-')}")

@@ -1,16 +1,14 @@
 """Figures of sentence probes and of a sentence that is asked live: accuracy by layer, changes and learning curves."""
 
-import json
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from probing.changes.figures_attention import attention_map, attention_panels, head_map
-from probing.kernel.figures import theme
-from probing.sentences import figures as looks
-from probing.sentences.figures import layer_panels, learning_lines
-from probing.sentences.figures_changes import change_map, drawn_cells, verdict_map
+from probing.changes.figures_attention import attention_map, head_map
+from probing.sentences.figures import layer_panels
+from probing.sentences.figures_changes import change_map, drawn_cells
 from tests.kernel.colours import colours_of
 
 BASE, TUNED, CONTROL = "nesia-mini", "nesia-mini-qa-squad-1", "nesia-mini-control"
@@ -19,34 +17,16 @@ TASKS = {"bigram-shift": "Bigram shift", "tree-depth": "Tree depth", "mine": "<b
 LAYERS = 9
 
 
-def accuracies(models=(BASE, TUNED), layers: int = LAYERS, portions=(1,)) -> pd.DataFrame:
+def accuracies() -> pd.DataFrame:
     rows = []
-    for task in TASKS:
-        for model in models:
-            for pooling in ("first", "mean"):
-                for portion in portions:
-                    for layer in range(layers):
-                        share = 0.5 + layer / 50 + (0.03 if pooling == "mean" else 0) - portion / 200
-                        siblings = model == TUNED
-                        rows.append(
-                            {
-                                "model": model,
-                                "task": task,
-                                "pooling": pooling,
-                                "layer": layer,
-                                "portion": portion,
-                                "accuracy": share,
-                                "low": share - 0.02,
-                                "high": share + 0.02,
-                                "majority": 0.5,
-                                "surface": 0.55,
-                                "n_train": 1600 // portion,
-                                "n_test": 600,
-                                "seed_low": share - 0.01 if siblings else None,
-                                "seed_high": share + 0.03 if siblings else None,
-                                "seeds": 3 if siblings else 1,
-                            }
-                        )
+    for task, model, pooling, layer in itertools.product(TASKS, (BASE, TUNED), ("first", "mean"), range(LAYERS)):
+        share, siblings = 0.5 + layer / 50 + (0.03 if pooling == "mean" else 0), model == TUNED
+        rows.append(
+            {"model": model, "task": task, "pooling": pooling, "layer": layer, "portion": 1}
+            | {"accuracy": share, "low": share - 0.02, "high": share + 0.02, "majority": 0.5, "surface": 0.55}
+            | {"n_train": 1600, "n_test": 600, "seeds": 3 if siblings else 1}
+            | {"seed_low": share - 0.01 if siblings else None, "seed_high": share + 0.03 if siblings else None}
+        )
     return pd.DataFrame(rows).astype({"seed_low": "float64", "seed_high": "float64"})
 
 
@@ -98,31 +78,6 @@ def panels(figure) -> list[str]:
     return [note.text.split("<b>", 1)[1].split("</b>")[0] for note in figure.layout.annotations if note.name == "title"]
 
 
-def test_every_task_has_a_panel_and_every_pooling_its_dash():
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
-    assert panels(figure) == [theme.plain(title) for title in TASKS.values()]
-    for pooling, dash in (("first token", "dash"), ("mean of all tokens", "solid")):
-        lines = traces(figure, f"{BASE}, {pooling}")
-        assert len(lines) == len(TASKS) and {line.line.dash for line in lines} == {dash}
-        assert {line.line.color for line in lines} == {COLOURS[BASE]}
-    assert list(traces(figure, f"{BASE}, mean of all tokens")[0].y) == pytest.approx(
-        [100 * (0.525 + layer / 50) for layer in range(LAYERS)]
-    )
-
-
-def test_the_best_layer_is_a_large_point_filled_if_it_is_read_and_named_in_the_title():
-    best = pd.DataFrame(
-        {"task": list(TASKS), "model": BASE, "pooling": "mean", "layer": 8, "read": [True, False, True]}
-    )
-    figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS, best=best)
-    points = traces(figure, "layer chosen on dev")
-    assert [one.marker.symbol for one in points] == ["circle", "circle-open", "circle"]
-    assert {(one.x[0], round(one.y[0], 1)) for one in points} == {(8, 68.5)}
-    assert [note.text.endswith("layer 8, 68.5 %") for note in figure.layout.annotations if note.name == "title"] == [
-        True
-    ] * 3
-
-
 def test_whiskers_are_the_seeds_and_only_where_there_are_several():
     figure = layer_panels(accuracies(), colours=COLOURS, titles=TASKS)
     (line, *_) = traces(figure, f"{TUNED}, first token")
@@ -132,13 +87,6 @@ def test_whiskers_are_the_seeds_and_only_where_there_are_several():
     assert "3 seeds of fine-tuning" in line.hovertext[0]
     (alone, *_) = traces(figure, f"{BASE}, first token")
     assert alone.error_y.array is None and "seeds" not in alone.hovertext[0]
-
-
-def test_models_of_other_depth_stand_beside_each_other_by_share_of_depth():
-    both = pd.concat([accuracies(models=(BASE,)), accuracies(models=(TUNED,), layers=13)])
-    figure = layer_panels(both, colours=COLOURS, titles=TASKS)
-    assert "share of depth" in json.dumps(figure.to_plotly_json()["layout"], default=str)
-    assert traces(figure, f"{TUNED}, first token")[0].x[-1] == traces(figure, f"{BASE}, first token")[0].x[-1] == 1
 
 
 def test_a_cell_counts_where_it_is_significant_and_outside_the_controls_change():
@@ -168,22 +116,6 @@ def test_every_cell_carries_its_number_its_place_and_what_it_is_held_against():
     assert deep.data[-1].mode == "markers", "no room for numbers"
 
 
-def test_a_map_without_a_control_counts_by_q_alone():
-    table = changes().assign(control_change=np.nan, inside_control=False)
-    assert set(drawn_cells(table, "first").query("counts")["layer"]) == {4, 5, 6, 7, 8}
-
-
-def test_a_learning_curve_has_a_point_for_every_number_of_sentences_and_its_baselines():
-    table = accuracies(portions=(1, 4, 16))
-    points = table[(table["task"] == "bigram-shift") & (table["layer"] == 8)]
-    figure = learning_lines(points, colours=COLOURS)
-    (line,) = traces(figure, f"{BASE}, mean of all tokens")
-    assert list(line.x) == [100, 400, 1600]
-    assert list(line.y) == pytest.approx([100 * (0.53 + 8 / 50 - portion / 200) for portion in (16, 4, 1)])
-    assert list(figure.layout.xaxis.ticktext) == ["100", "400", "1,600"]
-    assert traces(figure, looks.MAJORITY)[0].y[0] == 50.0
-
-
 def test_a_token_is_a_row_and_its_markup_is_text():
     shares = np.array([[0.7, 0.3], [0.1, 0.9]])
     figure = attention_map(shares, ["<b>", "x"], maximum=0.9, marked=1)
@@ -201,31 +133,3 @@ def test_a_click_on_a_head_gives_its_number():
         (2, 2, 2),
     ]
     assert points.text[1] == "3.00 tokens"
-
-
-def test_each_measure_that_is_there_has_a_panel_and_equal_attention_its_line():
-    rows = [("tiny", measure, layer, 0.1 * layer) for measure in ("entropy", "first", "self") for layer in (1, 2)]
-    values = pd.DataFrame(rows, columns=["name", "measure", "layer", "value"])
-    figure = attention_panels(values, colours={}, dashes={}, yardsticks={"entropy": 2.0})
-    assert [note.text for note in figure.layout.annotations] == [
-        "entropy, nats",
-        "share on the first token",
-        "share on itself",
-    ]
-    equal = [trace for trace in figure.data if trace.name == "equal attention"]
-    assert len(equal) == 1 and set(equal[0].y) == {2.0}
-
-
-def test_tasks_of_one_title_have_rows_of_their_own_and_probes_at_chance_are_grey():
-    rows = [
-        (task, "Same title", pooling, layer, "no", 0, 0.75, 2, layer == 0, "words")
-        for task in ("one", "two")
-        for pooling in ("first", "mean")
-        for layer in (0, 1)
-    ]
-    names = ["task", "title", "pooling", "layer", "label", "number", "p", "classes", "chance", "hover"]
-    figure = verdict_map(pd.DataFrame(rows, columns=names))
-    grey, label, text = figure.data
-    assert grey.colorscale[0][1] == grey.colorscale[1][1]
-    assert [[cell is not None for cell in row] for row in grey.z] == [[True, False]] * 4
-    assert [row[1] for row in label.z] == [0.5] * 4 and set(text.text) == {"no<br>75"}

@@ -96,19 +96,11 @@ def measure(quick: bool = False) -> list[Measurement]:
                 for what in WHAT:
                     a, b = median(mine[what]), median(theirs[what])
                     words = ", ".join(f"{seconds:.2f}" for seconds in mine[what])
-                    rows.append(
-                        Measurement(
-                            f"{page}, click to still page, {what}: ours by bare",
-                            a,
-                            BARE,
-                            b,
-                            a / b,
-                            None,
-                            True,
-                            "nothing to compare",
-                            f"same browser, one after the other; {words} s",
-                        )
+                    name, note = (
+                        f"{page}, click to still page, {what}: ours by bare",
+                        f"same browser, in turn; {words} s",
                     )
+                    rows.append(Measurement(name, a, BARE, b, a / b, None, True, "nothing to compare", note))
         browser.close()
     return rows
 

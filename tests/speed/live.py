@@ -49,18 +49,12 @@ def measure(quick: bool = False, device: str = "cpu", source: Path | None = None
             f"{who} {q[0] * 1000:.0f} to {q[2] * 1000:.0f} ms"
             for who, q in (("ours", quantiles(ours)), ("theirs", quantiles(theirs)))
         )
-        rows.append(
-            Measurement(
-                f"live, {kind}, {len(heads)} layers: ours by one call",
-                median(ours),
-                "one call of fill-mask, last layer alone",
-                median(theirs),
-                median(ours) / median(theirs),
-                bound,
-                True,
-                f"the {TOP} best tokens of the last layer, log-probabilities within {far:.0e}",
-                f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half"
-                f" {spread}",
-            )
+        one, other = median(ours), median(theirs)
+        equal = f"the {TOP} best tokens of the last layer, log-probabilities within {far:.0e}"
+        note = f"medians of {rounds} alternating calls, {PIECES} tokens, {thread_count()} threads; middle half {spread}"
+        name, alternative = (
+            f"live, {kind}, {len(heads)} layers: ours by one call",
+            "one call of fill-mask, last layer alone",
         )
+        rows.append(Measurement(name, one, alternative, other, one / other, bound, True, equal, note))
     return rows

@@ -18,7 +18,17 @@ from probing.kernel.models.load import Encoder, load_encoder
 from probing.kernel.models.states import tokenize
 from probing.kernel.models.torch_settings import thread_count
 from tests.speed.measurement import Measurement, alternate, random_bert_base, require_equal
-from tests.speed.prompts import BATCHES, NEAR, TOP, Asked, bench_folder, best_batch, far_apart, fill_mask, trex_prompts
+from tests.speed.prompts import (
+    BATCHES,
+    NEAR,
+    TOP,
+    Asked,
+    bench_folder,
+    best_batch,
+    far_apart,
+    fill_mask,
+    trex_prompts,
+)
 
 
 def measure(quick: bool = False, device: str = "cpu", source: Path | None = None) -> list[Measurement]:
@@ -52,32 +62,14 @@ def measure(quick: bool = False, device: str = "cpu", source: Path | None = None
             " ours tokenises, ranks, writes states and shards"
         )
         whole = asked.of / count
-        one, other = median(ours) * whole, median(theirs) * whole
-        layers = encoder.layers
-        rows += [
-            Measurement(
-                f"probing, {kind}, {layers} layers: {layers} fill-mask passes by ours",
-                one,
-                f"{layers} passes of fill-mask",
-                layers * other,
-                layers * other / one,
-                11,
-                False,
-                equal,
-                note,
-            ),
-            Measurement(
-                f"probing, {kind}, {layers} layers: ours by one fill-mask pass",
-                one,
-                "one pass of fill-mask, the last layer alone",
-                other,
-                one / other,
-                1.2,
-                True,
-                equal,
-                note,
-            ),
-        ]
+        one, other, layers = median(ours) * whole, median(theirs) * whole, encoder.layers
+        for passes, name, alternative, at_most in (
+            (layers, f"{layers} fill-mask passes by ours", f"{layers} passes of fill-mask", False),
+            (1, "ours by one fill-mask pass", "one pass of fill-mask, the last layer alone", True),
+        ):
+            bound, ratio = (1.2, one / other) if at_most else (11, passes * other / one)
+            name = f"probing, {kind}, {layers} layers: {name}"
+            rows.append(Measurement(name, one, alternative, passes * other, ratio, bound, at_most, equal, note))
     return rows
 
 

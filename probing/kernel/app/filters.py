@@ -21,16 +21,13 @@ from probing.kernel.models.names import head_order
 from probing.kernel.stats.intervals import MIN_FACTS, SMALL_SET
 from probing.kernel.store.database import Database
 
-NO_HELP = Markdown("")
-_AVERAGES = {"macro": "relations (macro)", "micro": "facts (micro)"}
-
 
 @contextmanager
 def bar(
     view: View,
     *fields: str,
     more: Sequence[str] = (),
-    own: Mapping[str, str] | None = None,
+    own: Sequence[str] | Mapping[str, str] = (),
     words: Mapping[str, str] | None = None,
     label: str = "Filters",
     key: str = "filters",
@@ -38,7 +35,7 @@ def bar(
     """Draws a bar of filters; what the body draws stands in it, too.
 
     ``fields`` are shared ones drawn in the bar, ``more`` those behind a button, ``own`` the page's own that the body
-    draws there -> their labels; ``words`` has the word of such a field's value on the chip, if it is not the value.
+    draws there (-> their labels on chips); ``words`` has the word of such a field's value, if it is not the value.
     Yields the place behind the button: ``with place: ...``. What is chosen there stands in the bar as chips, which
     remove it.
     """
@@ -51,12 +48,12 @@ def bar(
                 _DRAW[name](view, name)
         yield place
         for name in more:
-            _chip(view, name, _LABELS[name])
-        for name, title in (own or {}).items():
-            _chip(view, name, title, words)
+            _chip(view, name)
+        for name in own:
+            _chip(view, name, words, own[name] if isinstance(own, Mapping) else None)
 
 
-def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = None) -> None:
+def _chip(view: View, name: str, names: Mapping[str, str] | None = None, label: str | None = None) -> None:
     """A button with a filter that is not the default; a click removes the filter."""
     value, default = selection.value_of(view.page, name), selection.default_of(view.page, name)
     if value == default:
@@ -66,6 +63,7 @@ def _chip(view: View, name: str, label: str, names: Mapping[str, str] | None = N
         for item in (value if isinstance(value, tuple) else [value])
     ]
     remove = partial(selection.update, **{name: default})
+    label = label or selection.label_of(view.page, name)
     st.button(
         filled("{label}: {words}", label=label, words=listing(words)),
         key=f"{view.page}.{name}.chip",
@@ -82,30 +80,21 @@ def _word(view: View, name: str, value: object) -> str:
         return set_name(str(value))
     if name.endswith(("head", "heads")):
         return head_name(str(value))
-    return "yes" if value is True else "no" if value is False else _AVERAGES.get(str(value), str(value) or "none")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return selection.AVERAGED.get(str(value), str(value) or "none")
 
 
 def _models(view: View, name: str) -> None:
     if len(view.colours) > 1:
-        selection.bound(
-            st.multiselect,
-            _LABELS[name],
-            name,
-            view.page,
-            value=view.chosen.models,
-            options=list(view.colours),
-            format_func=view.label,
-            help=mark_key(view, view.colours),
-            width=450,
-        )
+        options, marks = list(view.colours), mark_key(view, view.colours)
+        selection.bound(name, value=view.chosen.models, options=options, format_func=view.label, help=marks, width=450)
 
 
-def _several(view: View, name: str, column: str, order: Callable[[str], Any], **more: Any) -> None:
+def _several(view: View, name: str, column: str, order: Callable[[str], Any]) -> None:
     options = sorted(view.runs[column].unique(), key=order)
     if len(options) > 1:
-        selection.bound(
-            st.multiselect, _LABELS[name], name, view.page, value=getattr(view.chosen, name), options=options, **more
-        )
+        selection.bound(name, value=getattr(view.chosen, name), options=options)
 
 
 def _one(view: View, name: str) -> None:
@@ -113,94 +102,27 @@ def _one(view: View, name: str) -> None:
     runs, chosen = view.runs, view.chosen
     of_model = runs[runs["model"] == chosen.model]
     of_head = of_model[of_model["head"] == chosen.head]
-    offered: dict[str, tuple[list[str], Callable[[str], str]]] = {
-        "model": (list(view.colours), view.label),
-        "head": (sorted(of_model["head"].unique(), key=head_order), head_name),
-        "probe_set": (sorted(of_head["probe_set"].unique(), key=set_order), set_name),
+    offered: dict[str, list[str]] = {
+        "model": list(view.colours),
+        "head": sorted(of_model["head"].unique(), key=head_order),
+        "probe_set": sorted(of_head["probe_set"].unique(), key=set_order),
     }
-    options, words = offered[name]
-    if len(options) > 1:
-        selection.bound(
-            st.selectbox,
-            _LABELS[name],
-            name,
-            view.page,
-            value=getattr(chosen, name),
-            options=options,
-            format_func=words,
-            help=mark_key(view, view.colours) if name == "model" else None,
-            resets_dependents=name != "head",
-            width=200,
-        )
+    if len(options := offered[name]) > 1:
+        more = {"format_func": view.label, "help": mark_key(view, view.colours)} if name == "model" else {"help": None}
+        value, dependents = getattr(chosen, name), name != "head"
+        selection.bound(name, value=value, options=options, resets_dependents=dependents, width=200, **more)
 
 
-def _segments(
-    view: View, name: str, options: Sequence[Any], words: Callable[[Any], str] = str, help: Markdown = NO_HELP
-) -> None:
-    selection.bound(
-        st.segmented_control,
-        _LABELS[name],
-        name,
-        view.page,
-        options=list(options),
-        required=True,
-        format_func=words,
-        help=help if help else None,
-    )
+def _as_declared(view: View, name: str) -> None:
+    selection.bound(name)
 
 
-def _known(view: View, name: str) -> None:
-    selection.known_rank(view.page, name, label=_LABELS[name])
-
-
-def _exposures(view: View, name: str) -> None:
-    selection.bound(
-        st.multiselect,
-        _LABELS[name],
-        name,
-        view.page,
-        options=list(selection.EXPOSURES),
-        placeholder="all",
-        help=(
-            "Stated: in so many words. Evidence: subject and answer in one sentence. In part: the fact's own evidence"
-            " names it in another form. Unseen and held out: not in the text."
-        ),
-    )
-
-
-_LABELS = {
-    "models": "Models",
-    "heads": "Read with (head)",
-    "probe_sets": "Facts (probe sets)",
-    "model": "Model",
-    "head": "Read with (head)",
-    "probe_set": "Facts (probe set)",
-    "k": "Counts as known: rank",
-    "average": "Mean over",
-    "exposures": "Was the fact in the training text?",
-    "in_subject": "The name gives it away (Apple Watch: Apple)",
-}
-_DRAW: dict[str, Callable[[View, str], None]] = {
+_DRAW: Mapping[str, Callable[[View, str], None]] = {
     "models": _models,
-    "heads": partial(_several, column="head", order=head_order, format_func=head_name),
-    "probe_sets": partial(_several, column="probe_set", order=set_order, format_func=set_name),
-    "model": _one,
-    "head": _one,
-    "probe_set": _one,
-    "k": _known,
-    "average": partial(
-        _segments,
-        options=selection.AVERAGES,
-        words=_AVERAGES.__getitem__,
-        help=Markdown("Macro: every relation counts once; micro: every fact."),
-    ),
-    "exposures": _exposures,
-    "in_subject": partial(
-        _segments,
-        options=selection.IN_SUBJECT,
-        words={"any": "include", "no": "leave out", "yes": "only these"}.__getitem__,
-        help=Markdown("“Hotel de Paris is located in Paris”: copying is not knowledge."),
-    ),
+    "heads": partial(_several, column="head", order=head_order),
+    "probe_sets": partial(_several, column="probe_set", order=set_order),
+    **dict.fromkeys(selection.ONE_RUN, _one),
+    **dict.fromkeys(("k", "average", *selection.FILTERS), _as_declared),
 }
 
 
@@ -254,10 +176,7 @@ class Offer(NamedTuple):
         """Draws the menu of models; ``models`` is its field of the page's selection."""
         if len(self.models) > 1:
             selection.bound(
-                st.multiselect,
-                "Models",
                 models,
-                view.page,
                 options=list(self.models),
                 format_func=view.label,
                 max_selections=self.most,
@@ -268,15 +187,7 @@ class Offer(NamedTuple):
     def choose_tasks(self, view: View, tasks: str) -> None:
         """Draws the menu of tasks; ``tasks`` is its field of the page's selection."""
         if len(self.tasks) > 1:
-            selection.bound(
-                st.multiselect,
-                "Tasks",
-                tasks,
-                view.page,
-                options=list(self.tasks),
-                format_func=self.tasks.__getitem__,
-                placeholder="all",
-            )
+            selection.bound(tasks, "Tasks", options=list(self.tasks), format_func=self.tasks.get, placeholder="all")
 
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
@@ -321,18 +232,7 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     """
     nothing_else = len(undefined) == len(MODES) - 1
     why = joined(" ", dict.fromkeys(undefined.values())) if nothing_else else Markdown("")
-    mode: str = selection.bound(
-        st.segmented_control,
-        "Show",
-        field,
-        view.page,
-        options=list(MODES),
-        required=True,
-        wrap=True,
-        format_func=MODES.__getitem__,
-        disabled=nothing_else,
-        help=why,
-    )
+    mode: str = selection.bound(field, format_func=MODES.__getitem__, disabled=nothing_else, help=why)
     if mode not in undefined:
         return mode
     st.info(filled("{why}", why=undefined[mode]), icon=":material/info:")

@@ -12,7 +12,7 @@ import streamlit as st
 
 from probing.kernel import fact
 from probing.kernel.app.texts import Markdown, escape, filled
-from probing.kernel.figures.looks import RunNames
+from probing.kernel.figures.looks import RunNames, head_name, set_name
 from probing.kernel.metric import RANKS as RANKS
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.stats.intervals import AVERAGES as AVERAGES
@@ -20,15 +20,30 @@ from probing.kernel.stats.intervals import AVERAGES as AVERAGES
 T = TypeVar("T")
 
 EXPOSURES = (*fact.EXPOSURES, "unknown")
-IN_SUBJECT = ("any", "no", "yes")
+IN_SUBJECT = {"any": "include", "no": "leave out", "yes": "only these"}
+AVERAGED = {"macro": "relations (macro)", "micro": "facts (micro)"}
 MAX_TEXT = 4000
 #: The shared filters that keep every fact.
 ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
 
-def one_of(choices: Sequence[Any], default: Any = None, **notes: Any) -> Any:
-    """A field that holds one of these, the first by default."""
-    return field(default=choices[0] if default is None else default, metadata={"choices": choices, **notes})
+#: The widget whose values stand side by side.
+SEGMENTS = "segmented_control"
+#: Notes of a field that no widget is told.
+_NOTES = ("choices", "words", "each", "of", "emptied", "kept", "label")
+
+
+def one_of(choices: Sequence[Any] | Mapping[Any, str], default: Any = None, **notes: Any) -> Any:
+    """A field that holds one of these, by default the first; a mapping has the words of each. ``notes``: ``noted``."""
+    values = tuple(choices)
+    if isinstance(choices, Mapping):
+        notes["words"] = choices
+    return noted(values[0] if default is None else default, choices=values, **notes)
+
+
+def segments(choices: Sequence[Any] | Mapping[Any, str], default: Any = None, **notes: Any) -> Any:
+    """``one_of``, drawn side by side."""
+    return one_of(choices, default, widget=SEGMENTS, **notes)
 
 
 def noted(default: Any, **notes: Any) -> Any:
@@ -36,9 +51,14 @@ def noted(default: Any, **notes: Any) -> Any:
 
     ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` the allowed
     items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept``:
-    a link that opens the page without filters leaves the field unchanged.
+    a link that opens the page without filters leaves the field unchanged. Any other is what ``bound`` tells its widget.
     """
     return field(default=default, metadata=notes)
+
+
+def ranks(choices: Sequence[int], label: str) -> Any:
+    """A field with the rank up to which a fact counts as known."""
+    return segments({rank: "1" if rank == 1 else f"≤ {rank}" for rank in choices}, label=escape(label))
 
 
 @dataclass(frozen=True)
@@ -50,17 +70,28 @@ class RunChoice(RunNames):
     only these. ``live_model`` is asked live, also for the user's own facts.
     """
 
-    models: tuple[str, ...] = ()
-    heads: tuple[str, ...] = ()
-    probe_sets: tuple[str, ...] = ()
-    average: str = one_of(AVERAGES)
-    k: int = one_of(RANKS)
-    exposures: tuple[str, ...] = noted((), each=EXPOSURES)
-    in_subject: str = one_of(IN_SUBJECT)
-    model: str = ""
-    head: str = ""
-    probe_set: str = ""
-    live_model: str = ""
+    models: tuple[str, ...] = noted((), label="Models")
+    heads: tuple[str, ...] = noted((), label="Read with (head)", format_func=head_name)
+    probe_sets: tuple[str, ...] = noted((), label="Facts (probe sets)", format_func=set_name)
+    average: str = segments(AVERAGED, label="Mean over", help="Macro: every relation counts once; micro: every fact.")
+    k: int = ranks(RANKS, "Counts as known: rank")
+    exposures: tuple[str, ...] = noted(
+        (),
+        each=EXPOSURES,
+        label="Was the fact in the training text?",
+        placeholder="all",
+        help="Stated: in so many words. Evidence: subject and answer in one sentence. In part: the fact's own evidence"
+        " names it in another form. Unseen and held out: not in the text.",
+    )
+    in_subject: str = segments(
+        IN_SUBJECT,
+        label="The name gives it away (Apple Watch: Apple)",
+        help="“Hotel de Paris is located in Paris”: copying is not knowledge.",
+    )
+    model: str = noted("", label="Model")
+    head: str = noted("", label="Read with (head)", format_func=head_name)
+    probe_set: str = noted("", label="Facts (probe set)", format_func=set_name)
+    live_model: str = noted("", label="Model")
 
 
 FILTERS = ("exposures", "in_subject")
@@ -292,43 +323,53 @@ def _link() -> dict[str, list[str]]:
     return {name: st.query_params.get_all(name) for name in st.query_params}
 
 
+def label_of(page: str, name: str) -> str:
+    return str(_fields_of(page)[name].metadata["label"])
+
+
 def bound(
-    widget: Callable[..., Any],
-    label: str,
     name: str,
-    page: str,
+    label: str | None = None,
     *,
     value: Any = None,
     resets: Mapping[str, Any] | None = None,
     resets_dependents: bool = False,
-    **options: Any,
+    **told: Any,
 ) -> Any:
-    """Draws a widget that shows a field of the page's link, stores its changes and returns its value.
+    """Draws a widget that shows a field of the open page's link, stores its changes and returns its value.
 
-    ``value`` is shown if the field is empty and so means the default; ``resets`` are other fields that get these values
-    when this one changes; ``resets_dependents`` resets all fields that depend on this one, on every page. A multiselect
-    drops values that it does not offer, or beyond its maximum.
+    Widget, label, options and what else is not given here are those noted at the field. ``value`` is shown if the field
+    is empty and so means the default; ``resets`` are other fields that get these values when this one changes;
+    ``resets_dependents`` resets all fields that depend on this one, on every page. A multiselect drops values that it
+    does not offer, or beyond its maximum.
     """
-    key = f"{page}.{name}"
+    page = st.session_state[_PAGE]
+    default, notes = _fields_of(page)[name].default, _fields_of(page)[name].metadata
+    key, is_tuple = f"{page}.{name}", isinstance(default, tuple)
     selected = value_of(page, name) if value is None else value
-    is_tuple = isinstance(_fields_of(page)[name].default, tuple)
+    options = {note: words for note, words in notes.items() if note not in _NOTES} | told
+    if "choices" in notes or "each" in notes:
+        options.setdefault("options", list(notes["choices" if "choices" in notes else "each"]))
+    if "words" in notes:
+        options.setdefault("format_func", notes["words"].__getitem__)
+    menu = "multiselect" if is_tuple else "selectbox" if "options" in options else "text_input"
+    widget = options.pop("widget", "toggle" if isinstance(default, bool) else menu)
     if is_tuple:
         # A link may contain values that the menu does not offer, or too many.
         selected = [option for option in selected if option in options["options"]][: options.get("max_selections")]
-    if widget in (st.segmented_control, st.pills):
-        # These widgets render their options as Markdown.
+    if widget == SEGMENTS:
+        # Its options are rendered as Markdown.
         words = options.get("format_func", str)
-        options["format_func"] = lambda option: escape(words(option))
+        options |= {"format_func": lambda option: escape(words(option)), "required": True}
     st.session_state[key] = selected
 
     def store() -> None:
         new = st.session_state[key]
         if resets_dependents:
             _reset_dependents(name)
-        emptied = _fields_of(page)[name].metadata.get("emptied", ())
-        update(**{name: (tuple(new) or emptied) if is_tuple else new, **(resets or {})})
+        update(**{name: (tuple(new) or notes.get("emptied", ())) if is_tuple else new, **(resets or {})})
 
-    return widget(label, key=key, on_change=store, **options)
+    return getattr(st, widget)(notes["label"] if label is None else label, key=key, on_change=store, **options)
 
 
 @contextmanager
@@ -351,15 +392,6 @@ def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
     value, tab = next((value, tab) for value, tab in drawn.items() if tab.open)
     with tab:
         yield value
-
-
-_KNOWN = "A fact counts as known with rank"
-
-
-def known_rank(page: str, name: str = "k", *, label: str = _KNOWN, ranks: Sequence[int] = RANKS, **more: Any) -> int:
-    """Draws the choice of the rank up to which a fact counts as known; ``more`` as for ``bound``."""
-    more |= {"options": list(ranks), "required": True, "format_func": lambda rank: "1" if rank == 1 else f"≤ {rank}"}
-    return int(bound(st.segmented_control, escape(label), name, page, **more))
 
 
 #: Heading in the sidebar -> its pages: page file -> (name in links, title, icon). Missing files get no link.

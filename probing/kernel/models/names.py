@@ -33,34 +33,28 @@ MAPPED = (LEAST_SQUARES, TUNED_LENS)
 HEAD_METRICS = (
     Metric(
         "head_loss",
-        "validation loss",
         "nats",
-        0.0,
-        None,
-        "lower",
         "Mean cross-entropy of the right word pieces at the masked positions of a validation text, by layer and kind of"
         " head. Lower: the head predicts words better from the layer. It is no evidence that the layer knows facts.",
-        "no ties: a value, not an order",
-        "undefined if the training of the head is not stored",
-        "as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train the"
-        " tuned lens by KL divergence and report the divergence",
         "heads.files.validation_losses",
+        label="validation loss",
+        better="lower",
+        empty="undefined if the training of the head is not stored",
+        source="as masked language modelling; the logit lens is that of nostalgebraist 2020; Belrose et al. 2023 train"
+        " the tuned lens by KL divergence and report the divergence",
     ),
     Metric(
         "points_lost",
-        "loss from the base",
         "difference of shares",
-        -1.0,
-        1.0,
-        "neither",
         "P@k of the base minus that of the fine-tuned model at their last layers, under the same kind of head, over"
         " facts. The same for P@k minus the swapped subject leaves out answers that do not depend on the subject; cues"
         " in the subject's name still count. The choice of the head changes a conclusion if the 95 % intervals of two"
         " kinds of heads do not overlap, and one of them leaves out 0 where the other does not, or on the other side.",
-        "as for the two shares",
-        "undefined without facts; minus the swapped subject undefined if either of the two has no swapped subject",
-        "ours; not in the paper",
         "facts.report_pairs.joined",
+        label="loss from the base",
+        ties="as for the two shares",
+        empty="undefined without facts; minus the swapped subject undefined if either of the two has no swapped"
+        " subject",
     ),
 )
 
