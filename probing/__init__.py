@@ -16,12 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
     from probing.api.model import Model
     from probing.api.results import Results
     from probing.forgetting.callback import ForgettingCallback
     from probing.kernel.app.page_figures import page_figure
+    from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
 

@@ -34,9 +34,8 @@ from probing.live.report import entropy_of, every_token_of, tokens_of, tracked_r
 from probing.sentences.figures_changes import verdict_map, with_hover
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from probing.api.model import Model
+    from probing.kernel.figures.theme import go
 
 #: The predictions that are shown.
 Asked = TypeVar("Asked", EveryLayer, EveryToken)

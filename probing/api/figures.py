@@ -46,7 +46,7 @@ from probing.sentences.figures_changes import change_map, fate_bars
 from probing.sentences.store import sentence_runs, sentence_tasks
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from probing.kernel.figures.theme import go
 
 
 @dataclass(frozen=True)

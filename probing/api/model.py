@@ -23,9 +23,9 @@ from probing.live.ask import LiveModel, load_live
 
 if TYPE_CHECKING:
     import pandas as pd
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from probing.api.probed import Probed
+    from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
 _log = logging.getLogger(__name__)
 

@@ -35,9 +35,8 @@ from probing.kernel.store.opening import open_database
 from probing.terms import METRICS
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from probing.api.model import Model
+    from probing.kernel.figures.theme import go
     from probing.kernel.models.load import Encoder
 
 _log = logging.getLogger(__name__)

@@ -35,7 +35,7 @@ from probing.sentences.store import sentence_runs
 from probing.subjects import kinds, reports
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from probing.kernel.figures.theme import go
 
 #: Kind of runs -> its reports.
 REPORTS = Declared[Reports](lambda: {kind.name: reports()[subject] for subject, kind in kinds().items()})
