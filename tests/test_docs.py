@@ -75,7 +75,7 @@ def test_make_clean_keeps_what_a_user_made_or_fetched(tmp_path, repo_root):
     gone = [
         name for row in re.findall(r"^\| (`.*?`) \|", again, re.MULTILINE) for name in re.findall(r"`([\w-]+)/`", row)
     ]
-    assert {"models", "heads", "runs", "downloads"} <= set(kept) and {"states", "shards", "database"} <= set(gone)
+    assert {"models", "heads", "runs", "downloads"} <= set(kept) and {"states", "shards", "locks"} <= set(gone)
     for name in [*kept, *gone]:
         (tmp_path / "cache" / name / "inside").mkdir(parents=True)
     subprocess.run(["make", "clean"], cwd=tmp_path, check=True, capture_output=True)
