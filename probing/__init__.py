@@ -8,8 +8,8 @@
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from probing.kernel import joined as _joined
 from probing.kernel.errors import ProbingError
-from probing.kernel.joined import MODULES
 from probing.kernel.version import __version__
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
 
-MODULES.update(subjects="probing.subjects", terms="probing.terms")
+_joined.MODULES.update(subjects="probing.subjects", terms="probing.terms")
 
 
 def __getattr__(name: str) -> Any:

@@ -593,6 +593,17 @@ def test_the_id_of_a_fact_among_candidates_follows_from_a_template_of_its_prompt
         assert listed[0]["fact_id"] in problem and "which has another id" in problem
 
 
+def test_a_pull_that_is_killed_leaves_nothing_under_a_final_name(share, run, monkeypatch):
+    folder = share(FORGETTING)
+    for step in ("first_problem", "rename_folder"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"probing.sharing.pull.{step}", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+            run("pull", "--from-folder", folder, code=130)
+        assert pulled_folders() == []
+    run("pull", "--from-folder", folder)
+    assert len(pulled_folders()) == 1 and check_store(result_folders()) == []
+
+
 def test_a_newer_share_replaces_the_older_by_any_name_of_its_folder_also_after_a_kill(share, run, monkeypatch):
     folder = share("predictions")
     run("pull", "--from-folder", folder)
