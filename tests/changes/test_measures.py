@@ -217,16 +217,11 @@ def test_a_file_of_pairs_that_is_none_is_named_by_line(tmp_path):
         ("Birds can [MASK].", "Birds cannot [MASK]."),
         ("Rocky Balboa was born in [MASK] .", "Rocky Balboa was not born in [MASK] ."),
         ("He has been born in [MASK].", "He has not been born in [MASK]."),
-        ("Lions have a [MASK].", "Lions do not have a [MASK]."),
-        ("Miles Davis plays [MASK] .", "Miles Davis does not play [MASK] ."),
-        ("Emile Zola died in [MASK] .", "Emile Zola did not die in [MASK] ."),
-        ("Who plays in a band ? They make [MASK] .", "Who plays in a band ? They do not make [MASK] ."),
         ("[MASK] is the capital of [MASK].", "[MASK] is not the capital of [MASK]."),
         ("[MASK] can fly.", "[MASK] cannot fly."),
         ("May is the month of [MASK].", "May is not the month of [MASK]."),
         ("In May the sun is [MASK].", "In May the sun is not [MASK]."),
         ("Will Smith was born in [MASK].", "Will Smith was not born in [MASK]."),
-        ("Will Smith plays the [MASK].", "Will Smith does not play the [MASK]."),
         ("Talk? Birds can [MASK].", "Talk? Birds cannot [MASK]."),
         ("BIRDS CAN [MASK].", "BIRDS CANNOT [MASK]."),
     ],
@@ -241,7 +236,6 @@ def test_a_sentence_is_negated_where_its_gap_is(sentence, expected):
         ("A robin is not a [MASK].", "A robin is a [MASK]."),
         ("Birds cannot [MASK].", "Birds can [MASK]."),
         ("It isn't in [MASK].", "It is in [MASK]."),
-        ("It won’t be [MASK].", "It will be [MASK]."),
         ("He was never in [MASK].", "He was in [MASK]."),
     ],
 )
@@ -251,30 +245,20 @@ def test_a_negated_sentence_loses_its_negation(sentence, expected):
     assert "was negated" in changed.words
 
 
-@pytest.mark.parametrize("sentence", ["[MASK]", "hello [MASK]", "The plays of [MASK]", ""])
-def test_a_sentence_without_a_known_verb_is_not_negated_and_says_so(sentence):
-    changed = negated(sentence)
-    assert changed.text is None
-    assert "no verb" in changed.words
-
-
 @pytest.mark.parametrize(
-    "sentence",
+    ("sentence", "reason"),
     [
-        "Can birds [MASK]?",
-        "can birds fly to [MASK]",
-        "Is Paris the capital of [MASK]?",
-        "May birds fly to [MASK]?",
-        "Will you play [MASK]",
-        "Does he play [MASK]?",
-        "Has he been in [MASK]?",
-        "Will it be said that he was in [MASK]?",
+        *((text, "was found to put") for text in ("[MASK]", "Miles Davis plays [MASK] .", "May birds [MASK]", "")),
+        *((f"{text} [MASK].", "other than “not”") for text in ("He ain't", "It won’t be", "Nobody is", "Not all are")),
+        ("Can birds [MASK]?", "is a question"),
+        ("can birds fly to [MASK]", "is a question"),
+        ("Will it be said that he was in [MASK]?", "is a question"),
+        ("Where is [MASK]? It is here.", "is a question"),
     ],
 )
-def test_a_question_that_begins_with_its_verb_is_refused_with_the_reason(sentence):
+def test_a_sentence_that_no_rule_negates_is_left_with_the_reason(sentence, reason):
     changed = negated(sentence)
-    assert changed.text is None
-    assert "is a question" in changed.words
+    assert changed.text is None and reason in changed.words
 
 
 def test_a_misprime_is_put_before_the_sentence_as_a_question():
