@@ -87,7 +87,8 @@ def _word(view: View, name: str, value: object) -> str:
 
 def _models(view: View, name: str) -> None:
     if len(view.colours) > 1:
-        options, marks = list(view.colours), mark_key(view, view.colours)
+        options = list(view.colours)
+        marks = mark_key(view, view.colours)
         selection.bound(name, value=view.chosen.models, options=options, format_func=view.label, help=marks, width=450)
 
 
