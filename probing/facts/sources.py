@@ -34,7 +34,7 @@ from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
 from probing.kernel.text import counted, in_short, without_controls
-from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
+from probing.kernel.user_tables import NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 #: Without them there is no fact; the others may be missing.
@@ -121,7 +121,7 @@ _OBJECT = _slot("Y|object|obj|obj_label|object_label|answer|tail")
 #: A name in brackets, of whatever kind.
 _NAMED = re.compile(r"\[[^\W\d]+\]|<[^\W\d]+>|\{[^\W\d]+\}")
 #: Texts of an empty cell, in lower case.
-_EMPTY = {"nan", "none", "null", "n/a", "#n/a", "<na>"}
+_EMPTY = NOTHING | {"none"}
 
 
 def _template(text: str, subject: str = "") -> str:
@@ -198,17 +198,17 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
         select(probe_set, read, Counter({MALFORMED: malformed}), several_prompts=True),
         lambda fact: NOT_FILLED if _is_open(fact) else None,
     )
-    about = defaultdict[str, set[str]](set)
+    notes, about = [note] if note else [], defaultdict[str, set[str]](set)
     for fact in facts.facts:
         about[fact.prompt] |= {fact.subject} - {""}
     if alike := [prompt for prompt, subjects in about.items() if len(subjects) > 1]:
-        note = f"{note}; {counted('prompts that are equal for different subjects', alike)}".removeprefix("; ")
+        notes.append(counted("prompts that are equal for different subjects", alike))
     open_ones = [fact for fact in facts.facts if not fact.answer_in_subject]
     if held := [fact.prompt for fact in open_ones if contains_words(fact.prompt.replace(MASK, ""), fact.object)]:
-        note = f"{note}; {counted('prompts that hold their answer', held)}".removeprefix("; ")
+        notes.append(counted("prompts that hold their answer", held))
     if (n := len({(fact.relation, fact.about, fact.object) for fact in facts.facts})) < len(facts.facts):
-        note = f"{note}; {len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}".removeprefix("; ")
-    return replace(facts, said=note)
+        notes.append(f"{len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}")
+    return replace(facts, said="; ".join(notes))
 
 
 def _columns(table: Table) -> dict[str, int]:

@@ -41,6 +41,8 @@ _NO_TEXT = {
     b"<html": "is a web page; download the file itself",
     b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
 }
+#: Texts of a cell that programs write where there is nothing, in lower case.
+NOTHING = frozenset(("nan", "null", "n/a", "#n/a", "<na>"))
 #: Stands for a quotation mark with a backslash while cells are parted: no text has it.
 _ESCAPED = "\ufdd0"
 #: Lines above the headings at most.

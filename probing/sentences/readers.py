@@ -9,7 +9,7 @@ from pathlib import Path
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
 from probing.kernel.text import in_short, numbered_lines, refuse_label, text_of
-from probing.kernel.user_tables import SUFFIXES, Kind, Table, cell_value, read_table
+from probing.kernel.user_tables import NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {
@@ -92,8 +92,7 @@ _PARTS = {
     **dict.fromkeys(("test", "testing", "tst"), "test"),
 }
 #: Labels that say that a text has none, in lower case; -1 is one beside classes that count from 0.
-_NO_LABEL = {"-", "–", "—", "_", "n/a", "#n/a", "nan", "<na>", "null", "unsup", "unlabeled", "unlabelled"}
-
+_NO_LABEL = NOTHING | {"-", "–", "—", "_", "unsup", "unlabeled", "unlabelled"}
 #: Labels that may say so, in lower case; they are classes, and named.
 _DOUBTFUL = {"?", "na", "none", "nil", "unknown", "undefined", "missing"}
 
@@ -175,14 +174,18 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     if not table.rows:
         raise SentenceDataError(f"{name} holds no sentences; expected lines with {' and '.join(NEEDED)}")
     without = _without_label(table, columns)
-    if counts := Counter(label for label in table.filled(columns["label"]) if label.strip().lower() in without):
+    labels = Counter(table.filled(columns["label"]))
+    if counts := {label: n for label, n in labels.items() if label.strip().lower() in without}:
         notes.append(f"read as no label: {_listed(counts)}")
     texts = table.filled(columns["sentence"])
     if 2 * (n := sum(len(text.split()) < 2 for text in texts)) > len(texts):
         notes.append(f"sentences of one word: {n:,}")
     if "pair" in columns and (n := len(table.rows) - len(table.filled(columns["pair"]))):
         notes.append(f"rows without a pair: {n:,}")
-    classes = Counter(label.strip() for label in table.filled(columns["label"]) if label.strip().lower() not in without)
+    classes = Counter[str]()
+    for label, n in labels.items():
+        if label.strip().lower() not in without:
+            classes[label.strip()] += n
     spelt = Counter(label.lower() for label in classes)
     doubts = {
         "classes that may be no label": lambda label: label.lower() in _DOUBTFUL,
@@ -226,7 +229,7 @@ def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join([*named[:5], *["..."] * (len(named) > 5)])
 
 
-def _without_label(table: Table, columns: Mapping[str, int]) -> set[str]:
+def _without_label(table: Table, columns: Mapping[str, int]) -> frozenset[str]:
     """The labels, in lower case, that say that a text has none.
 
     ``-`` is a class beside ``+``, and -1 beside 0 and 1 if it has at least half as many texts as one of them, in all

@@ -29,7 +29,7 @@ ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
 #: The widget whose values stand side by side.
 SEGMENTS = "segmented_control"
-#: Notes of a field that no widget is told.
+#: Notes of a field that are not passed on to its widget.
 _NOTES = ("choices", "words", "each", "of", "emptied", "kept", "label")
 
 
@@ -334,7 +334,7 @@ def bound(
     value: Any = None,
     resets: Mapping[str, Any] | None = None,
     resets_dependents: bool = False,
-    **told: Any,
+    **given: Any,
 ) -> Any:
     """Draws a widget that shows a field of the open page's link, stores its changes and returns its value.
 
@@ -347,7 +347,7 @@ def bound(
     default, notes = _fields_of(page)[name].default, _fields_of(page)[name].metadata
     key, is_tuple = f"{page}.{name}", isinstance(default, tuple)
     selected = value_of(page, name) if value is None else value
-    options = {note: words for note, words in notes.items() if note not in _NOTES} | told
+    options = {note: words for note, words in notes.items() if note not in _NOTES} | given
     if "choices" in notes or "each" in notes:
         options.setdefault("options", list(notes["choices" if "choices" in notes else "each"]))
     if "words" in notes:

@@ -81,10 +81,6 @@ _FLOATS = ("F16", "BF16", "F32", "F64")
 _QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".zero_point", ".SCB")
 #: Names of weights of an adapter that is not merged.
 _ADAPTER = re.compile(r"(.+\.)?(lora_|ia3_|base_layer\.)")
-_UNMERGED = (
-    "holds the weights of an adapter that is not merged, such as {}; load it with PEFT, call merge_and_unload(), and"
-    " save the result with save_pretrained"
-)
 _ORIGINAL = "use the original weights"
 _NO_FLOATS = f"expected floating-point weights; it is quantised or damaged: {_ORIGINAL}"
 #: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
@@ -244,14 +240,22 @@ def _normalizer(path: Path) -> str:
     return json.dumps(_json(path).get("normalizer"))
 
 
+def _unmerged(names: Iterable[str]) -> str:
+    """What is wrong if some of these names of weights are an adapter's; empty if none is."""
+    if not (adapter := next(filter(_ADAPTER.match, names), "")):
+        return ""
+    way = "load it with PEFT, call merge_and_unload(), and save the result with save_pretrained"
+    return f"holds the weights of an adapter that is not merged, such as {adapter}; {way}"
+
+
 def _header(path: Path) -> tuple[frozenset[str], str]:
     if path.suffix != ".safetensors":
         return _of_pickle(path)
     with path.open("rb") as stream:
         header = json.loads(stream.read(min(int.from_bytes(stream.read(8), "little"), 1 << 27)))
     formats = {name: tensor["dtype"] for name, tensor in header.items() if name.endswith(_PARAMETERS)}
-    if adapter := next(filter(_ADAPTER.match, header), ""):
-        return frozenset(formats), _UNMERGED.format(adapter)
+    if problem := _unmerged(header):
+        return frozenset(formats), problem
     strange = next((f"{name} as {dtype}" for name, dtype in formats.items() if dtype not in _FLOATS), "")
     strange = strange or next((name for name in header if name.endswith(_QUANTISED)), "")
     return frozenset(formats), f"stores {strange}, {_NO_FLOATS}" if strange else ""
@@ -283,8 +287,8 @@ def _of_pickle(path: Path) -> tuple[frozenset[str], str]:
     if key := next((before for before, text in pairwise(texts) if _NAME.fullmatch(text)), ""):
         way = "load them into the model (load_state_dict), and save it with save_pretrained"
         return frozenset(), f"has its weights under the key {key!r}; {way}"
-    if adapter := next(filter(_ADAPTER.match, texts), ""):
-        return frozenset(), _UNMERGED.format(adapter)
+    if problem := _unmerged(texts):
+        return frozenset(), problem
     strange = next((name for name in named if _INTEGERS.match(name)), "")
     strange = strange or next((text for text in texts if text.endswith(_QUANTISED)), "")
     return frozenset(text for text in texts if text.endswith(_PARAMETERS)), (
