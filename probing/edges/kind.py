@@ -22,19 +22,19 @@ SCANS = {
     "answered_targets": (
         f"""
         SELECT r.run_id, r.task, p.part, p.target, count(*) AS n, min(p.layer) AS first, max(p.layer) AS last,
-            min(len(p.p_gold)) AS fewest, max(len(p.p_gold)) AS most, max(greatest(p.top, p.wrong,
-                list_max(p.predicted))) AS label
+            min(len(p.p_gold)) AS fewest, max(len(p.p_gold)) AS most,
+            max(greatest(p.top, p.wrong, list_max(p.predicted))) AS label
         FROM edge_predictions p JOIN {ASKED} r ON r.run_id = p.run_id GROUP BY ALL"""
     ),
     "answered_parts": (
         f"""
-        SELECT r.run_id, p.part, count(*) AS targets, sum(p.n)::BIGINT AS n, min(p.target) FILTER (t.target IS NULL) AS
-            stray,
+        SELECT r.run_id, p.part, count(*) AS targets, sum(p.n)::BIGINT AS n,
+            min(p.target) FILTER (t.target IS NULL) AS stray,
             count(*) FILTER (p.n <> p.last - p.first + 1 OR p.last <> r.layers - 1 OR p.n <> len({_WANTED})) AS uneven,
             count(*) FILTER (p.fewest <> len(t.gold) OR p.most <> len(t.gold)) AS other_gold,
             max(greatest(p.label, list_max(t.gold), list_max(t.memory))) AS label
-        FROM answered_targets p JOIN {ASKED} r ON r.run_id = p.run_id LEFT JOIN edge_targets t ON {_TARGET} GROUP BY
-            r.run_id, p.part"""
+        FROM answered_targets p JOIN {ASKED} r ON r.run_id = p.run_id LEFT JOIN edge_targets t ON {_TARGET}
+        GROUP BY r.run_id, p.part"""
     ),
 }
 

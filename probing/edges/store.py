@@ -19,8 +19,8 @@ _OF_RUNS = (
     " AND $unseen) AND (s.seen OR NOT $seen)"
 )
 _COUNTED = """
-    FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id LEFT JOIN edge_labels l ON l.task = r.task AND l.label =
-        s.label
+    FROM edge_scores s JOIN edge_runs r ON r.run_id = s.run_id
+    LEFT JOIN edge_labels l ON l.task = r.task AND l.label = s.label
 """
 _SUMS = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("tp", "fp", "fn"))
 
@@ -110,10 +110,10 @@ def majority_by_label(db: Database, task: str, part: str, unseen: bool = False) 
     """Counts of predicting the majority label for every target: label (its name), tp, fp, fn."""
     return db.query(
         f"""
-        SELECT l.name AS label, {_SUMS} FROM edge_baselines s JOIN edge_labels l ON l.task = s.task AND l.label =
-            s.label
-        WHERE s.baseline = 'majority' AND s.task = $task AND s.part = $part AND NOT (s.seen AND $unseen) GROUP BY
-            l.name ORDER BY l.name
+        SELECT l.name AS label, {_SUMS} FROM edge_baselines s
+        JOIN edge_labels l ON l.task = s.task AND l.label = s.label
+        WHERE s.baseline = 'majority' AND s.task = $task AND s.part = $part AND NOT (s.seen AND $unseen)
+        GROUP BY l.name ORDER BY l.name
         """,
         {"task": task, "part": part, "unseen": unseen},
     )
@@ -126,18 +126,18 @@ def top_counts(db: Database, run_ids: Sequence[str], part: str | None = None, un
     """
     return db.query(
         f"""
-        WITH others AS (SELECT task, list(label) FILTER (NOT counts) AS labels FROM edge_labels GROUP BY task), said AS
-            (
+        WITH others AS (SELECT task, list(label) FILTER (NOT counts) AS labels FROM edge_labels GROUP BY task),
+        said AS (
             SELECT p.run_id, p.part, p.layer, NOT coalesce(list_contains(o.labels, p.top), false) AS counted,
                 list_contains(s.gold, p.top) AS hit,
                 s.unknown_gold + len(s.gold) - len(list_intersect(s.gold, coalesce(o.labels, []))) AS gold
             FROM edge_predictions p JOIN edge_runs r ON r.run_id = p.run_id
-            JOIN edge_targets s ON s.task = r.task AND s.part = p.part AND s.target = p.target JOIN others o ON o.task
-                = r.task
+            JOIN edge_targets s ON s.task = r.task AND s.part = p.part AND s.target = p.target
+            JOIN others o ON o.task = r.task
             WHERE {_OF_RUNS.replace("s.run_id", "p.run_id")}
         )
-        SELECT run_id, part, layer, count(*) FILTER (counted AND hit) AS tp, count(*) FILTER (counted AND NOT hit) AS
-            fp,
+        SELECT run_id, part, layer, count(*) FILTER (counted AND hit) AS tp,
+            count(*) FILTER (counted AND NOT hit) AS fp,
             CAST(sum(gold) AS BIGINT) - count(*) FILTER (counted AND hit) AS fn
         FROM said GROUP BY ALL ORDER BY run_id, part, layer
         """,
@@ -149,8 +149,8 @@ def mix(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """The mix of each run's probe on all layers: run_id, layer (0..L), weight, gamma, norm (mean, of its states)."""
     return db.query(
         """
-        SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m JOIN edge_runs r ON r.run_id =
-            m.run_id
+        SELECT m.run_id, m.of_layer AS layer, m.weight, m.gamma, m.norm FROM edge_mix m
+        JOIN edge_runs r ON r.run_id = m.run_id
         WHERE m.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND m.layer = r.layers - 1 ORDER BY m.run_id, m.of_layer
         """,
         {"run_ids": list(run_ids)},

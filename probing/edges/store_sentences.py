@@ -71,8 +71,8 @@ _TARGETS = """
         JOIN edge_sentences x ON x.task = t.task AND x.part = t.part AND x.sentence = t.sentence
         WHERE c.run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND c.part = $part
         QUALIFY row_number() OVER (
-            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold ORDER BY
-                c.target
+            PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold
+            ORDER BY c.target
         ) = 1
     ), swapped AS (
         SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
@@ -85,8 +85,8 @@ _TARGETS = """
     ), filtered AS (
         SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
             AND ($label::VARCHAR IS NULL OR EXISTS (
-                SELECT 1 FROM edge_labels l WHERE l.task = traced.task AND l.name = $label AND
-                    list_contains(traced.gold, l.label)))
+                SELECT 1 FROM edge_labels l
+                WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
             AND ($settled::INTEGER IS NULL OR settled = $settled)
             AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0)
             AND ($later::VARCHAR IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
@@ -174,13 +174,13 @@ def traces(db: Database, run_ids: Sequence[str], part: str, text_sha256: str, **
         WITH {_TARGETS}, named AS (SELECT task, map(list(label), list(name)) AS name FROM edge_labels GROUP BY task)
         SELECT f.run_id, f.task, f.target, p.layer, f.text_sha256, max(x.text) OVER () AS text, x.document,
             f.start1, f.end1, f.start2, f.end2,
-            list_transform(f.gold, lambda one: n.name[one]) AS gold, list_transform(f.memory, lambda one: n.name[one])
-                AS memory,
-            list_transform(p.predicted, lambda one: n.name[one]) AS predicted, n.name[p.top] AS top, n.name[p.wrong] AS
-                wrong,
-            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right, p.p_gold,
-                p.p_wrong, p.p_top,
-            p.p_sum, f.settled, f.revisions, f.strongest_mean, f.seen, f.unknown_gold, f.passes
+            list_transform(f.gold, lambda one: n.name[one]) AS gold,
+            list_transform(f.memory, lambda one: n.name[one]) AS memory,
+            list_transform(p.predicted, lambda one: n.name[one]) AS predicted,
+            n.name[p.top] AS top, n.name[p.wrong] AS wrong,
+            list_contains(f.gold, p.top) AS right, f.memory = f.gold AND f.unknown_gold = 0 AS memory_right,
+            p.p_gold, p.p_wrong, p.p_top, p.p_sum,
+            f.settled, f.revisions, f.strongest_mean, f.seen, f.unknown_gold, f.passes
         FROM filtered f JOIN edge_predictions p ON p.run_id = f.run_id AND p.part = f.part AND p.target = f.target
         JOIN named n ON n.task = f.task
         JOIN edge_sentences x ON x.task = f.task AND x.part = f.part AND x.sentence = f.sentence

@@ -34,8 +34,8 @@ SCANS = {
         SELECT r.run_id, r.n_probed, {_LAYERS} AS layers, p.n, p.repeated, p.strange, p.last_layer, r.layers AS of_run
         FROM {ASKED} r JOIN (
             SELECT q.run_id, sum(q.n)::BIGINT AS n, sum(q.n - coalesce(q.layers, 0))::BIGINT AS repeated,
-                count(*) FILTER (f.fact_id IS NULL) AS strange, min(q.first_layer) AS first_layer, max(q.last_layer) AS
-                    last_layer
+                count(*) FILTER (f.fact_id IS NULL) AS strange,
+                min(q.first_layer) AS first_layer, max(q.last_layer) AS last_layer
             FROM (
                 SELECT run_id, fact_id, count(*) AS n, min(layer) AS first_layer, max(layer) AS last_layer,
                     bit_count(bit_or(CASE WHEN layer < 64 THEN 1::UBIGINT << layer::UBIGINT END)) AS layers
@@ -51,10 +51,14 @@ SCANS = {
     "wanted_groups": (
         f"""
         WITH counted AS (
-            SELECT run_id, n_probed, layers::INTEGER - 1 AS last, if(role = 'replicate' AND 1 = (SELECT count(*) FROM
-                groups g
-                WHERE g.run_id = r.run_id AND name = 'layer_counts'), layers::INTEGER - 1, 0) AS first
-            FROM {ASKED} r WHERE run_id IN (SELECT run_id FROM groups) OR run_id NOT IN (SELECT run_id FROM per_run)
+            SELECT run_id, n_probed, layers::INTEGER - 1 AS last,
+                if(role = 'replicate' AND counted_layers = 1, layers::INTEGER - 1, 0) AS first
+            FROM (
+                SELECT *, (
+                    SELECT count(*) FROM groups g WHERE g.run_id = r.run_id AND name = 'layer_counts'
+                ) AS counted_layers FROM {ASKED} r
+            )
+            WHERE run_id IN (SELECT run_id FROM groups) OR run_id NOT IN (SELECT run_id FROM per_run)
         )
         SELECT run_id, n_probed AS n, 'layer_counts' AS name, unnest(range(first, last + 1))::INTEGER AS layer, 0 AS k
             FROM counted
@@ -92,8 +96,8 @@ RULES = (
         "{place}: counts of {n:,} facts, expected {wanted:,}",
     ),
     Rule(
-        f"""SELECT c.run_id AS id, min(c.relation) AS relation FROM (SELECT DISTINCT run_id, relation FROM
-            layer_counts) c
+        f"""SELECT c.run_id AS id, min(c.relation) AS relation
+            FROM (SELECT DISTINCT run_id, relation FROM layer_counts) c
             JOIN {ASKED} r USING (run_id)
             WHERE (r.probe_set, c.relation) NOT IN (SELECT (probe_set, relation) FROM facts) GROUP BY c.run_id""",
         "no facts file has the relation {relation} of its counts",
@@ -105,8 +109,8 @@ RULES = (
     Rule(
         f"""SELECT k.run_id AS id, count(*) AS n FROM known k JOIN {ASKED} r USING (run_id) JOIN facts f USING (fact_id)
             JOIN (SELECT DISTINCT model FROM exposure) m ON m.model = coalesce(nullif(r.base, ''), r.model)
-            LEFT JOIN exposure e ON e.model = m.model AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) ||
-                f.object
+            LEFT JOIN exposure e
+                ON e.model = m.model AND e.fact_key = f.relation || chr(9) || f.subject || chr(9) || f.object
             WHERE k.exposure <> coalesce(e.exposure, 'unknown') GROUP BY k.run_id""",
         "{n:,} of its facts are counted with another exposure to the base's training text than is stored",
     ),
@@ -114,8 +118,8 @@ RULES = (
         f"""SELECT s.run_id AS id, count(*) AS n
             FROM (SELECT DISTINCT run_id, fact_id FROM predictions WHERE other_rank IS NOT NULL) s
             JOIN {ASKED} USING (run_id) JOIN facts f USING (fact_id)
-            LEFT JOIN lenders l ON l.run_id = s.run_id AND l.fact_id = s.fact_id LEFT JOIN facts o ON o.fact_id =
-                l.lender_id
+            LEFT JOIN lenders l ON l.run_id = s.run_id AND l.fact_id = s.fact_id
+            LEFT JOIN facts o ON o.fact_id = l.lender_id
             WHERE o.fact_id IS NULL OR o.relation <> f.relation OR o.object = f.object GROUP BY s.run_id""",
         "{n:,} facts have ranks with a swapped subject, and none of another answer is stored",
     ),

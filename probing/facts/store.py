@@ -55,9 +55,8 @@ def head_training(db: Database) -> pd.DataFrame:
 def relations(db: Database) -> pd.DataFrame:
     """Every relation that has facts: probe_set, relation, label (or the name), cardinality, n_facts."""
     return db.query("""
-        SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label, any_value(r.cardinality) AS
-            cardinality,
-            count(*) AS n_facts
+        SELECT f.probe_set, f.relation, coalesce(any_value(r.label), f.relation) AS label,
+            any_value(r.cardinality) AS cardinality, count(*) AS n_facts
         FROM facts f LEFT JOIN relations r ON r.relation = f.relation AND r.probe_set = f.probe_set
         GROUP BY f.probe_set, f.relation ORDER BY f.probe_set, f.relation
     """)
@@ -244,12 +243,12 @@ def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     return db.query(
         """
         SELECT f.fact_id, f.probe_set, f.relation, f.subject, f.object, f.prompt, CAST(p.layer AS BIGINT) AS layer,
-            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank, p.other_rank AS
-                swapped_rank,
+            CAST(p.gold_rank AS BIGINT) AS rank, CAST(p.answer_rank AS BIGINT) AS answer_rank,
+            p.other_rank AS swapped_rank,
             exp(p.gold_logp::DOUBLE) AS probability,
             -- Half a character has no text, so its token is shown.
-            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1]) AS
-                top_token,
+            coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, 'unused ' || p.top_ids[1])
+                AS top_token,
             exp(p.top_logp[1]::DOUBLE) AS top_probability
         FROM predictions p JOIN fact_runs r ON r.run_id = p.run_id JOIN facts f ON f.fact_id = p.fact_id
         LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
@@ -261,27 +260,15 @@ def answers_of_runs(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     ).astype({"swapped_rank": "Int64"})
 
 
-#: The squared change of a mean without an answer, which is NULL if it is the only one.
-_CHANGE = (
-    "power(({v}_t - {v}_c * sum({v}_t) OVER {scope} / sum({v}_c) OVER {scope}) / nullif(sum({v}_c) OVER {scope} -"
-    " {v}_c, 0), 2)"
-)
+#: The fields of ``kernel.stats.paired_tests.ClusterSums``, each a column of a value.
+_FIELDS = ("n", "total", "squares", "clusters", "within", "overall")
 #: Sums of such steps are exact, so the order of threads makes no difference; a change of 1e-6 is still seen.
 _STEP = f"{2.0**44}::DOUBLE"
-_ROUNDED = f"coalesce(sum(floor({{v}}_{{scope}} * {_STEP} + 0.5)) / {_STEP}, 0)"
-_SUMS = {
-    "n": "sum({v}_c)",
-    "total": "sum({v}_t)",
-    "squares": "sum({v}_s)",
-    "clusters": "count(*) FILTER ({v}_c > 0)",
-    "within": _ROUNDED.replace("{scope}", "within"),
-    "overall": _ROUNDED.replace("{scope}", "overall"),
-}
 
 
 def columns_of(value: str) -> list[str]:
     """The columns of a value with the fields of ``kernel.stats.paired_tests.ClusterSums``."""
-    return [f"{value}_{name}" for name in _SUMS]
+    return [f"{value}_{name}" for name in _FIELDS]
 
 
 def sums_of(rows: pd.DataFrame, value: str) -> NDArray[np.float64]:
@@ -300,21 +287,41 @@ def summed(values: Mapping[str, str], facts: str, keys: str, groups: str, more: 
     by_answer = [
         f"count({x}) AS {v}_c, coalesce(sum({x}), 0) AS {v}_t, coalesce(sum(({x}) * ({x})), 0) AS {v}_s"
         for v, x in values.items()
-    ]
-    by_answer += [f"count(*) FILTER ({condition}) AS {name}" for name, condition in (more or {}).items()]
-    changes = [f"{_CHANGE.format(v=v, scope=scope)} AS {v}_{scope}" for v in values for scope in ("within", "overall")]
-    sums = [f"CAST({sql.format(v=v)} AS DOUBLE) AS {v}_{name}" for v in values for name, sql in _SUMS.items()]
-    sums += [f'CAST(sum("{name}") AS BIGINT) AS "{name}"' for name in more or {}]
+    ] + [f"count(*) FILTER ({condition}) AS {name}" for name, condition in (more or {}).items()]
+    changes = [f"{_change(v, over)} AS {v}_change_{over}" for v in values for over in ("within", "overall")]
+    sums = [
+        f"""
+        CAST(sum({v}_c) AS DOUBLE) AS {v}_n,
+        CAST(sum({v}_t) AS DOUBLE) AS {v}_total,
+        CAST(sum({v}_s) AS DOUBLE) AS {v}_squares,
+        CAST(count(*) FILTER ({v}_c > 0) AS DOUBLE) AS {v}_clusters,
+        {_exact_sum(f"{v}_change_within")} AS {v}_within,
+        {_exact_sum(f"{v}_change_overall")} AS {v}_overall"""
+        for v in values
+    ] + [f'CAST(sum("{name}") AS BIGINT) AS "{name}"' for name in more or {}]
     plain = ", ".join(key.split(".")[-1] for key in keys.split(", "))
     return f"""
-    SELECT {groups}, {", ".join(sums)}
-    FROM (
-        SELECT *, {", ".join(changes)}
-        FROM (SELECT {keys}, f.relation, f.object, {", ".join(by_answer)} {facts} GROUP BY {keys}, f.relation, f.object)
+    WITH by_answer AS (
+        SELECT {keys}, f.relation, f.object, {", ".join(by_answer)}
+        {facts}
+        GROUP BY {keys}, f.relation, f.object
+    ), changed AS (
+        SELECT *, {", ".join(changes)} FROM by_answer
         WINDOW within AS (PARTITION BY {plain}, relation), overall AS (PARTITION BY {plain})
     )
-    GROUP BY {groups} ORDER BY {groups}
+    SELECT {groups}, {", ".join(sums)}
+    FROM changed GROUP BY {groups} ORDER BY {groups}
     """
+
+
+def _change(value: str, over: str) -> str:
+    """SQL of the squared change of a value's mean over a window without one answer; NULL if it is the only one."""
+    total, count = f"sum({value}_t) OVER {over}", f"sum({value}_c) OVER {over}"
+    return f"power(({value}_t - {value}_c * {total} / {count}) / nullif({count} - {value}_c, 0), 2)"
+
+
+def _exact_sum(column: str) -> str:
+    return f"CAST(coalesce(sum(floor({column} * {_STEP} + 0.5)) / {_STEP}, 0) AS DOUBLE)"
 
 
 def _by_layer(ks: Sequence[int], scope: str = "", last: str = "") -> str:

@@ -99,8 +99,8 @@ def sums(db: Database, run_ids: Sequence[str], *, common: bool = False) -> pd.Da
         f"""
         WITH chosen AS ({_CHOSEN}), {_ASKED},
         by_chance AS (
-            SELECT candidates, list_avg(list_transform(range(1, candidates::BIGINT + 1), lambda x: 1e0 / x)) AS
-                reciprocal_rank
+            SELECT candidates,
+                list_avg(list_transform(range(1, candidates::BIGINT + 1), lambda x: 1e0 / x)) AS reciprocal_rank
             FROM (SELECT DISTINCT candidates FROM chosen)
         ),
         ranked AS (SELECT *, {_RECIPROCAL} AS reciprocal FROM candidate_ranks k)
@@ -119,10 +119,10 @@ def answer_sums(db: Database, run_ids: Sequence[str], by: str = "", *, common: b
     """Sums of P@1 over the right answers, as ``facts.store.summed`` has them of ``hits``: by run_id, layer, relation
     and, if wanted, ``by`` pieces.
     """
-    keys, facts = f", f.{by}" * bool(by), "FROM candidate_ranks k JOIN chosen f USING (run_id, fact_id)"
+    keys, facts = f", f.{by}" * bool(by), f"FROM candidate_ranks k JOIN ({_CHOSEN}) f USING (run_id, fact_id)"
     columns = f"run_id, layer, relation{keys.replace('f.', '')}"
     found = summed({"hits": _first("")}, facts, f"k.run_id, k.layer{keys}", columns)
-    return db.query(f"WITH chosen AS ({_CHOSEN}) {found}", {"run_ids": list(run_ids), "common": common})
+    return db.query(found, {"run_ids": list(run_ids), "common": common})
 
 
 def ranked_facts(

@@ -273,13 +273,13 @@ def fact_predictions(db: Database, fact_id: str, run_ids: Sequence[str]) -> pd.D
         ), named AS (
             -- Half a character has no text, so its token is shown.
             SELECT s.run_id, s.layer,
-                list(coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || s.id) ORDER
-                    BY s.place) AS tokens
+                list(coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || s.id)
+                    ORDER BY s.place) AS tokens
             FROM places s LEFT JOIN vocabulary v ON v.tokenizer = s.tokenizer AND v.id = s.id
             GROUP BY s.run_id, s.layer
         )
-        SELECT rows.run_id, rows.layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids, coalesce(tokens, []) AS
-            tokens, top_logp
+        SELECT rows.run_id, rows.layer, gold_rank, answer_rank, other_rank, gold_logp, top_ids,
+            coalesce(tokens, []) AS tokens, top_logp
         FROM rows LEFT JOIN named ON named.run_id = rows.run_id AND named.layer = rows.layer
         ORDER BY rows.run_id, rows.layer
         """,
@@ -335,9 +335,8 @@ def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         ), chosen AS (
             SELECT kind, arg_min(fact_id, (md5(fact_id), fact_id)) AS fact_id FROM kinds GROUP BY kind
         )
-        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label, any_value(f.subject) AS
-            subject,
-            any_value(f.object) AS object, any_value(f.prompt) AS prompt,
+        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label,
+            any_value(f.subject) AS subject, any_value(f.object) AS object, any_value(f.prompt) AS prompt,
             list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks,
             any_value(o.prompt) AS swapped_prompt
         FROM chosen c
@@ -407,8 +406,8 @@ def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
             """
             SELECT f.object, count(*) AS n, CAST(sum(count(*)) OVER () AS BIGINT) AS of, count(*) OVER () AS answers
             FROM known k JOIN facts f ON f.fact_id = k.fact_id
-            WHERE k.run_id = $run_id AND k.relation = (SELECT relation FROM known WHERE run_id = $run_id AND fact_id =
-                $fact_id)
+            WHERE k.run_id = $run_id
+                AND k.relation = (SELECT relation FROM known WHERE run_id = $run_id AND fact_id = $fact_id)
             GROUP BY f.object ORDER BY count(*) DESC, f.object LIMIT 1
             """,
             {"run_id": run_id, "fact_id": fact_id},
@@ -419,8 +418,8 @@ def commonest_answer(db: Database, run_id: str, fact_id: str) -> pd.DataFrame:
 
 _FROM_PROMPTS = "FROM facts f LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set"
 _RELATION = (
-    "f.probe_set, f.relation, coalesce(f.template_set, 'default') AS template_set, coalesce(l.label, f.relation) AS"
-    " label"
+    "f.probe_set, f.relation, coalesce(f.template_set, 'default') AS template_set,"
+    " coalesce(l.label, f.relation) AS label"
 )
 #: LAMA's large sets first, as a sentence may be in several.
 _ORDER = "ORDER BY f.probe_set = 'trex' DESC, f.probe_set, f.relation, template_set"

@@ -40,8 +40,8 @@ def against_last(
     """Every inner layer against the last on the same facts, by run and relation: both, inner_only, ..."""
     return db.query(
         f"""
-        SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both, CAST(sum(inner_only) AS BIGINT) AS
-            inner_only,
+        SELECT run_id, relation, layer, CAST(sum("both") AS BIGINT) AS both,
+            CAST(sum(inner_only) AS BIGINT) AS inner_only,
             CAST(sum(last_only) AS BIGINT) AS last_only, CAST(sum(neither) AS BIGINT) AS neither
         FROM against_counts {OF_RUNS} AND k = $k
         GROUP BY run_id, relation, layer ORDER BY run_id, relation, layer
@@ -66,8 +66,8 @@ def relation_exposures(
 ) -> pd.DataFrame:
     """Exposure of each relation's facts to the training text: run_id, relation, exposure, n."""
     return db.query(
-        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS} GROUP BY ALL ORDER"
-        " BY ALL",
+        f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS}"
+        " GROUP BY ALL ORDER BY ALL",
         of_runs(run_ids, exposures, answer_in_subject),
     )
 
@@ -112,8 +112,10 @@ def one_sided(
     return db.query(
         f"""
         WITH pairs AS (SELECT unnest($first::VARCHAR[]) AS first_id, unnest($second::VARCHAR[]) AS second_id),
-        asked AS (SELECT run_id, fact_id, relation FROM known WHERE run_id IN (SELECT unnest($first::VARCHAR[])) AND
-            {KEPT}),
+        asked AS (
+            SELECT run_id, fact_id, relation FROM known
+            WHERE run_id IN (SELECT unnest($first::VARCHAR[])) AND {KEPT}
+        ),
         others AS (SELECT run_id, fact_id FROM known WHERE run_id IN (SELECT unnest($second::VARCHAR[])))
         SELECT p.first_id AS first, p.second_id AS second, a.relation, count(*) AS n
         FROM pairs p JOIN asked a ON a.run_id = p.first_id
@@ -320,17 +322,16 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
         ), best AS (
             SELECT p.run_id, p.fact_id, exp(p.gold_logp) AS probability, exp(p.top_logp[1]) AS answer_probability,
                 -- Half a character has no text, so its token is shown.
-                coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || p.top_ids[1]) AS
-                    answer
+                coalesce(CASE WHEN contains(v.text, chr(65533)) THEN v.token ELSE v.text END, '#' || p.top_ids[1])
+                    AS answer
             FROM predictions p
             JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1
             LEFT JOIN vocabulary v ON v.tokenizer = r.tokenizer AND v.id = p.top_ids[1]
             WHERE p.run_id IN ($first, $second)
         )
         SELECT s.part, s.fate, f.fact_id, f.relation, f.subject, f.object, f.prompt, s.base_rank, s.rank,
-            b.probability AS base_probability, m.probability, b.answer AS base_answer, b.answer_probability AS
-                base_answer_probability,
-            m.answer, m.answer_probability
+            b.probability AS base_probability, m.probability, b.answer AS base_answer,
+            b.answer_probability AS base_answer_probability, m.answer, m.answer_probability
         FROM shared s
         JOIN facts f ON f.fact_id = s.fact_id
         JOIN best b ON b.fact_id = s.fact_id AND b.run_id = $first
@@ -356,14 +357,14 @@ def answers_no_longer_first(
         f"""
         WITH pair AS (
             SELECT b.tokenizer, b.layers - 1 AS base_last, m.layers - 1 AS last
-            FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer WHERE b.run_id = $first AND m.run_id =
-                $second
+            FROM fact_runs b JOIN fact_runs m ON m.tokenizer = b.tokenizer
+            WHERE b.run_id = $first AND m.run_id = $second
         ), kinds AS (
             SELECT DISTINCT k.relation, v.id FROM pair p
             JOIN known k ON k.run_id = $second
             JOIN facts f ON f.fact_id = k.fact_id
-            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word AND {_PLAIN.format("v.text")} =
-                {_PLAIN.format("f.object")}
+            JOIN vocabulary v ON v.tokenizer = p.tokenizer AND v.starts_word
+                AND {_PLAIN.format("v.text")} = {_PLAIN.format("f.object")}
         ), said AS (
             SELECT b.fact_id, k.relation, b.top_ids[1] AS answer, b.gold_rank = 1 AS "right", b.top_logp[1] AS logp
             FROM pair p
@@ -378,8 +379,8 @@ def answers_no_longer_first(
         FROM said s
         CROSS JOIN pair p
         LEFT JOIN predictions m
-            ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1 AND m.top_ids[1] =
-                s.answer
+            ON m.run_id = $second AND m.fact_id = s.fact_id AND m.layer BETWEEN 1 AND p.last - 1
+                AND m.top_ids[1] = s.answer
         LEFT JOIN predictions b ON b.run_id = $first AND b.fact_id = s.fact_id AND b.layer = m.layer AND b.layer <
             p.base_last
         GROUP BY s.fact_id, s.relation, s.answer, s."right", s.logp ORDER BY s.relation, s.fact_id

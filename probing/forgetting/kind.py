@@ -51,16 +51,16 @@ RULES = (
         "it names no base that the facts could have been lost from",
     ),
     Rule(
-        f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c JOIN {ASKED} USING
-            (run_id)
+        f"""SELECT c.run_id AS id, c.relation, c.kept, c.lost, c.known FROM forgetting_relations c
+            JOIN {ASKED} USING (run_id)
             WHERE c.kept + c.lost <> c.known""",
         f"{{relation}}: {_COUNTS}",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all, coalesce(sum(c.lost),
-            0)::BIGINT AS gone
-            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL HAVING in_all <> r.known OR
-                gone <> r.lost""",
+        f"""SELECT r.run_id AS id, r.known, r.lost, coalesce(sum(c.known), 0)::BIGINT AS in_all,
+                coalesce(sum(c.lost), 0)::BIGINT AS gone
+            FROM {ASKED} r LEFT JOIN forgetting_relations c USING (run_id) GROUP BY ALL
+            HAVING in_all <> r.known OR gone <> r.lost""",
         "its relations have {in_all:,} known and {gone:,} lost facts, the run {known:,} and {lost:,}",
     ),
     Rule(
@@ -71,8 +71,8 @@ RULES = (
         "{relation}: {n:,} rows of lost facts, expected {lost:,}",
     ),
     Rule(
-        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f JOIN {ASKED} USING
-            (run_id)
+        f"""SELECT f.run_id AS id, f.fact_id, f.way, {_CHEAPEST} AS wanted FROM forgetting_facts f
+            JOIN {ASKED} USING (run_id)
             WHERE f.asked = '{LOST}' AND f.way IS DISTINCT FROM wanted""",
         "the fact {fact_id} has the outcome {way}, by its other columns it is {wanted}",
     ),
@@ -87,8 +87,8 @@ RULES = (
             LEFT JOIN (SELECT run_id, asked, count(*) AS n FROM forgetting_facts GROUP BY ALL) f
             ON f.run_id = r.run_id AND f.asked = g.asked
             LEFT JOIN forgetting_shares s
-            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol AND s.asked =
-                g.asked
+            ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol
+                AND s.asked = g.asked
             WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
             AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
         "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",
@@ -117,23 +117,22 @@ SERIES_RULES = (
         "it has {states} states, and its configuration {n}, or layers that the model does not have",
     ),
     Rule(
-        """SELECT run_id AS id, any_value(r.steps) AS wanted, coalesce(list(s.step ORDER BY s.step) FILTER (s.asked),
-            [])::BIGINT[] AS found
+        """SELECT run_id AS id, any_value(r.steps) AS wanted,
+                coalesce(list(s.step ORDER BY s.step) FILTER (s.asked), [])::BIGINT[] AS found
             FROM series_asked r LEFT JOIN series_steps s USING (run_id) GROUP BY run_id HAVING found <> wanted""",
         "its steps say that the states {found} were asked, expected {wanted}",
     ),
     Rule(
         f"""SELECT r.run_id AS id, any_value(len(r.steps) * len(r.at_layers) * {len(KNOWN_UP_TO)}) AS wanted,
-                count(k.run_id) FILTER (list_contains(r.steps, k.step) AND list_contains(r.at_layers, k.layer)) AS
-                    found,
-                count(k.run_id) AS n
-            FROM series_asked r LEFT JOIN series_known k USING (run_id) GROUP BY r.run_id HAVING found <> wanted OR n
-                <> wanted""",
+            count(k.run_id) FILTER (list_contains(r.steps, k.step) AND list_contains(r.at_layers, k.layer)) AS found,
+            count(k.run_id) AS n
+            FROM series_asked r LEFT JOIN series_known k USING (run_id) GROUP BY r.run_id
+            HAVING found <> wanted OR n <> wanted""",
         "{found} of {n} counts are of its states and layers, expected {wanted}",
     ),
     Rule(
-        "SELECT k.run_id AS id, k.step, k.layer, k.asked, r.facts FROM series_known k JOIN series_asked r USING"
-        " (run_id) WHERE k.asked <> r.facts",
+        """SELECT k.run_id AS id, k.step, k.layer, k.asked, r.facts
+            FROM series_known k JOIN series_asked r USING (run_id) WHERE k.asked <> r.facts""",
         "step {step}, layer {layer}: {asked:,} facts were asked, the run says {facts:,}",
     ),
     Rule(
@@ -141,8 +140,8 @@ SERIES_RULES = (
             JOIN series_counts b ON (b.run_id, b.layer, b.relation, b.k) = (c.run_id, c.layer, c.relation, c.k)
             JOIN (SELECT run_id, steps[1] AS first FROM series_asked) r ON r.run_id = c.run_id AND b.step = r.first
             JOIN {ASKED} a ON a.run_id = c.run_id
-            WHERE c.known <> c.kept + c.returned + c.gained OR b.known <> c.kept + c.returned + c.lost OR
-                c.before_paired <> b.own""",
+            WHERE c.known <> c.kept + c.returned + c.gained OR b.known <> c.kept + c.returned + c.lost
+                OR c.before_paired <> b.own""",
         "step {step}, layer {layer}, {relation}: kept, lost, returned and gained facts do not add up to the known ones",
     ),
     Rule(

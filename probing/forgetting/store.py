@@ -42,8 +42,8 @@ def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
     """How many lost facts have each value of ``way`` or ``reworded``: ``run_id, n`` and the column."""
     assert column in ("way", "reworded"), column
     return db.query(
-        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}' GROUP BY"
-        " ALL ORDER BY ALL",
+        f"SELECT s.run_id, s.{column}, count(*) AS n FROM forgetting_facts s {_OF_RUNS} AND s.asked = '{LOST}'"
+        " GROUP BY ALL ORDER BY ALL",
         {"run_ids": list(run_ids)},
     )
 
@@ -66,8 +66,8 @@ def facts(
 ) -> pd.DataFrame:
     """The lost facts of a run with one of the outcomes ``ways``; texts are empty if they are not stored here."""
     return db.query(
-        f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s LEFT JOIN facts f USING
-            (fact_id)
+        f"""SELECT s.* REPLACE ({_LOGP}), f.subject, f.object, f.prompt FROM forgetting_facts s
+            LEFT JOIN facts f USING (fact_id)
         WHERE s.run_id = $run_id AND s.asked = $lost AND ($ways IS NULL OR list_contains($ways::VARCHAR[], s.way))
         AND ($relations IS NULL OR list_contains($relations::VARCHAR[], s.relation))
         ORDER BY s.relation, f.subject NULLS LAST, f.object, s.fact_id""",
@@ -101,8 +101,8 @@ def series_facts(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """run_id, fact_id and buckets of the stored facts; their texts are empty if no run on facts has them."""
     return db.query(
         f"""SELECT s.run_id, s.fact_id, s.buckets, f.relation, f.subject, f.object, f.prompt
-            FROM series_facts s LEFT JOIN (SELECT DISTINCT ON (fact_id) * FROM facts ORDER BY fact_id, prompt) f USING
-                (fact_id)
+            FROM series_facts s
+            LEFT JOIN (SELECT DISTINCT ON (fact_id) * FROM facts ORDER BY fact_id, prompt) f USING (fact_id)
             {_OF_RUNS} ORDER BY s.run_id, s.fact_id""",
         {"run_ids": list(run_ids)},
     )

@@ -46,8 +46,8 @@ RULES = (
         "no row of sentence_tasks describes its task {task} by protocol {protocol}",
     ),
     Rule(
-        f"""SELECT run_id AS id, r.n_test, coalesce(sum_of_part(r.left_out, 'test'), 0) AS gone, task, t.n_test AS
-            of_task
+        f"""SELECT run_id AS id, r.n_test, coalesce(sum_of_part(r.left_out, 'test'), 0) AS gone, task,
+            t.n_test AS of_task
             FROM {ASKED} r JOIN sentence_tasks t USING (task, protocol) WHERE r.n_test + gone <> t.n_test""",
         "it was tested on {n_test:,} sentences and left {gone:,} out, its task {task} has {of_task:,}",
     ),
@@ -60,14 +60,14 @@ RULES = (
         f"""SELECT run_id AS id, task, any_value(t.n_test)::BIGINT - 1 AS last, any_value(len(t.labels)) AS labels
             FROM {ASKED} r JOIN sentence_tasks t USING (task, protocol) LEFT JOIN sentence_examples e USING (task,
                 protocol)
-            GROUP BY run_id, task HAVING count(e.place) <> last + 1 OR max(e.place) <> last OR max(e.label) >=
-                any_value(len(t.labels))""",
+            GROUP BY run_id, task
+            HAVING count(e.place) <> last + 1 OR max(e.place) <> last OR max(e.label) >= any_value(len(t.labels))""",
         "its task {task} lacks test sentences, expected the places 0 to {last}, each with one of {labels} labels",
     ),
     Rule(f"SELECT run_id AS id FROM {ASKED} ANTI JOIN sentence_scores USING (run_id)", "it has no scores"),
     Rule(
-        f"""SELECT s.run_id AS id, s.n_test, r.n_test AS of_run, {_SAID} FROM sentence_scores s JOIN {ASKED} r USING
-            (run_id)
+        f"""SELECT s.run_id AS id, s.n_test, r.n_test AS of_run, {_SAID} FROM sentence_scores s
+            JOIN {ASKED} r USING (run_id)
             WHERE s.n_test <> r.n_test""",
         "{said} was tested on {n_test:,} sentences, the run on {of_run:,}",
     ),
@@ -98,8 +98,8 @@ RULES = (
         "{said} has a score but no answers",
     ),
     Rule(
-        f"""SELECT s.run_id AS id, s.n, t.n_test, {_SAID} FROM answered s JOIN {ASKED} r USING (run_id) JOIN
-            sentence_tasks t ON {_TASK}
+        f"""SELECT s.run_id AS id, s.n, t.n_test, {_SAID} FROM answered s JOIN {ASKED} r USING (run_id)
+            JOIN sentence_tasks t ON {_TASK}
             WHERE s.n <> t.n_test""",
         "{said} has {n:,} answers, expected {n_test:,}",
     ),
@@ -109,8 +109,8 @@ RULES = (
         "{said} has {given:,} answers, the run was tested on {n_test:,} sentences",
     ),
     Rule(
-        f"""SELECT s.run_id AS id, s.label, len(t.labels) AS labels, {_SAID} FROM answered s JOIN {ASKED} r USING
-            (run_id)
+        f"""SELECT s.run_id AS id, s.label, len(t.labels) AS labels, {_SAID} FROM answered s
+            JOIN {ASKED} r USING (run_id)
             JOIN sentence_tasks t ON {_TASK} WHERE s.label >= len(t.labels)""",
         "{said} answers the label number {label}, the task has {labels} labels",
     ),
@@ -119,8 +119,8 @@ RULES = (
             FROM sentence_scores s JOIN {ASKED} r USING (run_id) LEFT JOIN (
                 SELECT DISTINCT run_id, with_model, pooling, layer, reading, portion FROM sentence_pairs p
                 WHERE {" AND ".join(f"p.{name} = p.with_{name}" for name in _CELL)}
-            ) p ON p.run_id = r.run_id AND p.with_model = r.base AND
-                {" AND ".join(f"s.{name} = p.{name}" for name in _CELL)}
+            ) p ON p.run_id = r.run_id AND p.with_model = r.base
+                AND {" AND ".join(f"s.{name} = p.{name}" for name in _CELL)}
             WHERE {_TUNED} AND s.reading = '{OWN}' AND s.portion = 1 GROUP BY r.run_id HAVING n <> wanted""",
         "{n} of the model's own probes are compared with the base's, expected {wanted}",
     ),
@@ -134,8 +134,8 @@ RULES = (
         "the test sentence {place} has another text or label than its name {example} says",
     ),
     Rule(
-        f"""SELECT run_id AS id, r.conf ->> 'data' AS data, t.sha256, task FROM {ASKED} r JOIN sentence_tasks t USING
-            (task, protocol)
+        f"""SELECT run_id AS id, r.conf ->> 'data' AS data, t.sha256, task FROM {ASKED} r
+            JOIN sentence_tasks t USING (task, protocol)
             WHERE data <> t.sha256""",
         "it is of the data {data:.12}, those of its task {task} are {sha256:.12}",
     ),

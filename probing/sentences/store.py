@@ -69,12 +69,12 @@ def right_sentences(db: Database, run_ids: Sequence[str], readings: Sequence[str
         f"""
         WITH gold AS (
             SELECT r.run_id, list(e.label ORDER BY e.place) AS labels
-            FROM sentence_runs r JOIN sentence_examples e ON e.task = r.task AND e.protocol = r.protocol GROUP BY
-                r.run_id
+            FROM sentence_runs r JOIN sentence_examples e ON e.task = r.task AND e.protocol = r.protocol
+            GROUP BY r.run_id
         )
         SELECT s.run_id, s.pooling, s.layer, s.reading, s.portion,
-            list_transform(list_zip(s.predicted, g.labels), lambda x: CASE WHEN x[1] = {LEFT_OUT} THEN NULL ELSE x[1] =
-                x[2] END) AS right
+            list_transform(list_zip(s.predicted, g.labels),
+                lambda x: CASE WHEN x[1] = {LEFT_OUT} THEN NULL ELSE x[1] = x[2] END) AS right
         FROM sentence_predictions s JOIN gold g ON g.run_id = s.run_id
         {_OF_RUNS} AND s.portion = 1 AND s.reading IN (SELECT unnest($readings::VARCHAR[])) ORDER BY ALL
         """,
