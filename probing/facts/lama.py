@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from probing.kernel.errors import FactsError
 from probing.kernel.fact import (
+    DECLARED,
     DUPLICATE,
     JUDGED_WRONG,
     MALFORMED,
     MASK,
-    PROBE_SETS,
     Fact,
     FactSet,
     Relation,
@@ -33,7 +33,7 @@ from probing.kernel.text import (
 )
 
 #: Part -> LAMA's name of its folder; others write it in other case and with other signs ("T-REx", "SQUAD", "GoogleRE").
-FOLDERS = {"trex": "TREx", "google_re": "Google_RE", "conceptnet": "ConceptNet", "squad": "Squad"}
+FOLDERS = {one.name: one.source for one in DECLARED if one.reader == "lama"}
 #: Files of a relation's folder, as AutoPrompt and KAMEL have them.
 _SPLITS = ("train", "dev", "valid", "val", "validation", "test")
 T = TypeVar("T")
@@ -302,8 +302,3 @@ def _read_masked_sentences(paths: Sequence[Path], probe_set: str) -> FactSet:
     n_read = sum(fact_set.n_read for fact_set in sets) + len(wrong)
     note = counted("malformed rows left out", wrong) if wrong else ""
     return FactSet(probe_set, tuple(facts.values()), n_read, dict(+left_out), dropped=dropped, said=note)
-
-
-def known_probe_sets() -> list[str]:
-    """Names of the probe sets that this module reads."""
-    return [name for name in PROBE_SETS if name in FOLDERS]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
+from probing.kernel import fact
 from probing.kernel.errors import HeadError, OptionError
 from probing.kernel.files import runs_folder
 from probing.kernel.models.names import LOGIT_LENS, canonical_head, listed
@@ -48,10 +49,7 @@ class ProbeRequest(StoredRuns):
 
     facts: Annotated[
         str,
-        Option(
-            "trex, google_re, common_sense, questions, everyday, phrases, all; bear, bear-big; a LAMA folder; or a"
-            " table."
-        ),
+        Option(f"{', '.join(fact.SHIPPED)}, all; {', '.join(fact.FETCHED)}; a LAMA folder; or a table."),
     ] = "all"
     head: Head = None
     called: Annotated[

@@ -8,19 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from probing.facts.lama import known_probe_sets, read_lama, read_templated
+from probing.facts.lama import FOLDERS, read_lama, read_templated
 from probing.kernel.errors import FactsError
 from probing.kernel.fact import (
+    DECLARED,
     EVERYDAY,
     FETCHED,
     MALFORMED,
     MASK,
     NOT_FILLED,
     ONE_WORD,
-    PHRASES,
     PROBE_SETS,
     SOURCES,
-    TEMPLATED,
     Fact,
     FactSet,
     Relation,
@@ -183,8 +182,8 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
 
     A probe set with the name of one of LAMA's is refused: it would be compared with the papers' numbers.
     """
-    if not probe_set.strip() or probe_set in known_probe_sets():
-        raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {known_probe_sets()}")
+    if not probe_set.strip() or probe_set in FOLDERS:
+        raise FactsError(f"own facts cannot be called {probe_set!r}; expected a name other than {list(FOLDERS)}")
     table = read_table(content, name, KIND)
     columns = table.unnamed or (_columns(table) if table.heads else {})
     if not table.rows:
@@ -311,10 +310,6 @@ def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     return Fact(probe_set, cells["relation"] or NO_RELATION, subject, cells["object"], template, prompt)
 
 
-#: Shipped sets without templates -> file; those with templates are read from ``lama/``.
-_CLOZES = {"common_sense": "common_sense.jsonl", "questions": "questions.jsonl", EVERYDAY: "well_known.jsonl"}
-
-
 def read_facts(
     name_or_path: str | Path,
     ours: dict[str, Relation],
@@ -362,13 +357,16 @@ def is_own_file(name_or_path: str | Path) -> bool:
 
 
 def _read_shipped(names: tuple[str, ...], ours: dict[str, Relation], template_set: str, folder: Path) -> list[FactSet]:
+    asked = [one for one in DECLARED if one.name in names]
     sets: list[FactSet] = []
-    if any(name in TEMPLATED for name in names):
+    if any(one.reader == "lama" for one in asked):
         sets += [facts for facts in read_lama(folder / "lama", ours, template_set) if facts.probe_set in names]
-    sets += [_read_clozes(folder / file, name) for name, file in _CLOZES.items() if name in names]
-    if PHRASES in names and (paths := sorted((folder / PHRASES).glob("*.jsonl"))):
-        templates = {name: relation.templates for name, relation in ours.items()}
-        sets.append(read_templated(paths, templates, template_set, PHRASES))
+    templates = {name: relation.templates for name, relation in ours.items()}
+    for one in asked:
+        if one.reader == "clozes":
+            sets.append(_read_clozes(folder / one.source, one.name))
+        elif one.reader == "triples" and (paths := sorted((folder / one.source).glob("*.jsonl"))):
+            sets.append(read_templated(paths, templates, template_set, one.name))
     if missing := set(names) - {facts.probe_set for facts in sets}:
         raise FactsError(f"{folder} lacks {sorted(missing)}; expected the facts that ship with the project")
     return sets

@@ -18,7 +18,7 @@ from transformers import get_linear_schedule_with_warmup
 from probing.kernel.errors import HeadError
 from probing.kernel.models.arrays import mask_pieces, read_sealed, write_sealed
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import LEAST_SQUARES, MAPPED, STORED, TUNED_LENS
+from probing.kernel.models.names import HEAD_KINDS, STORED, HeadKind
 from probing.kernel.options import spelled
 from probing.kernel.provenance import Frozen
 
@@ -106,14 +106,19 @@ class HeadRecipe(Frozen):
     version: int = 1  #: of the schedule, 1 or ``VERSION``
 
     @property
+    def form(self) -> HeadKind:
+        """What the kind of head is; of an unknown one, which ``check`` refuses, that of a tied head."""
+        return HEAD_KINDS.get(self.kind, HeadKind(self.kind))
+
+    @property
     def mapped(self) -> bool:
         """Whether the closed-form map is computed, as the head or as its start."""
-        return self.kind == LEAST_SQUARES or self.start == FROM_LEAST_SQUARES
+        return self.form.closed_form or self.start == FROM_LEAST_SQUARES
 
     @property
     def follows(self) -> bool:
         """Whether the head needs the last layer's states, for the map or as the training target."""
-        return self.mapped or self.kind == TUNED_LENS
+        return self.mapped or self.form.follows
 
     def canonical(self) -> str:
         """Canonical JSON without settings that do not decide the weights, as it is stored and compared.
@@ -126,7 +131,7 @@ class HeadRecipe(Frozen):
             for name, default in defaults.items()
             if getattr(self, name) == default and not (name == "ridge" and self.mapped)
         }
-        left_out |= set(OF_STEPS) if self.kind == LEAST_SQUARES else set()
+        left_out |= set(OF_STEPS) if self.form.closed_form else set()
         left_out |= set() if self.mapped else {"start_positions"}
         settings = self.model_dump(by_alias=True, exclude=left_out)
         return json.dumps(settings, sort_keys=True, separators=(",", ":"))
@@ -145,11 +150,11 @@ class HeadRecipe(Frozen):
             )
         if self.version not in (1, VERSION):
             raise HeadError(f"got version {self.version} of the recipe, expected 1 or {VERSION}; update the program")
-        if self.kind in MAPPED and self.start == "random":
+        if self.form.mapped and self.start == "random":
             raise HeadError(f"a {self.kind} head has no random start; leave {spelled('start')} out")
-        if self.kind == LEAST_SQUARES and self.seed:
+        if self.form.closed_form and self.seed:
             raise HeadError(
-                f"got seed {self.seed} for least_squares: it draws nothing at random, so it has no other seed; leave"
+                f"got seed {self.seed} for {self.kind}: it draws nothing at random, so it has no other seed; leave"
                 f" {spelled('seed')} out"
             )
 
@@ -322,7 +327,7 @@ def steps_per_epoch(recipe: HeadRecipe, text: MaskedText) -> int:
 
 def steps_of(recipe: HeadRecipe, text: MaskedText) -> int:
     """Number of steps of the whole training, unless patience ends it."""
-    if recipe.kind == LEAST_SQUARES:
+    if recipe.form.closed_form:
         return 0
     return recipe.steps or recipe.epochs * steps_per_epoch(recipe, text)
 

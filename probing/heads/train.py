@@ -30,7 +30,7 @@ from probing.kernel.locks import shared_lock
 from probing.kernel.models.arrays import read_sealed, write_sealed
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import FULL, LEAST_SQUARES, TUNED_LENS
+from probing.kernel.models.names import TUNED_LENS
 
 log = logging.getLogger(__name__)
 
@@ -156,6 +156,10 @@ class HeadStep:
         """Gradient of the loss by the features; those by vocabulary matrix and bias are written to ``.grad``."""
         return self.vocabulary.loss_and_gradients(features, torch.from_numpy(targets).to(self.device))[1]
 
+    def targets(self, states: LayerStates, target: LayerStates | None, positions: np.ndarray) -> np.ndarray:
+        """What the head learns to give at these positions: labels, or states that it follows."""
+        return states.labels[positions]
+
     def begin_at(self, affine: AffineMap) -> None:
         """Puts a map before the head."""
         self.head.fold(affine.weight, affine.bias)
@@ -213,7 +217,7 @@ def start_of(encoder: Encoder, recipe: HeadRecipe) -> DecodingHead:
         torch.manual_seed(recipe.seed)
         head.dense.reset_parameters()
         head.norm.reset_parameters()
-        if recipe.kind == FULL:
+        if recipe.form.own_vocabulary:
             head.vocabulary.reset_parameters()
     return head
 
@@ -238,6 +242,10 @@ class TunedLensStep(HeadStep):
         """Gradient of the mean KL divergence from the head's distribution on the target's states."""
         return self.vocabulary.gradient_to(features, self.head.transform(torch.from_numpy(targets).to(self.device)))
 
+    def targets(self, states: LayerStates, target: LayerStates | None, positions: np.ndarray) -> np.ndarray:
+        assert target is not None
+        return target.at(positions)
+
     @torch.no_grad()
     def begin_at(self, affine: AffineMap) -> None:
         self.map.weight.copy_(affine.weight.float())
@@ -247,6 +255,10 @@ class TunedLensStep(HeadStep):
         head = fresh_copy(self.head, self.recipe.kind)
         head.fold(self.map.weight, self.map.bias)
         return head
+
+
+#: Kind of head -> how it is trained, if not as a ``HeadStep``.
+STEPS: dict[str, type[HeadStep]] = {TUNED_LENS: TunedLensStep}
 
 
 #: Inside an epoch a checkpoint is written when the last one is this many seconds old.
@@ -283,10 +295,9 @@ def train_head(
     if is_finished(path, recipe, encoder, dtype):
         return path
     began = time.monotonic()
-    tuned = recipe.kind == TUNED_LENS
     each = recipe.validate_every or steps_per_epoch(recipe, train.text)
-    total = 0 if tuned and target is None else steps_of(recipe, train.text)
-    step = (TunedLensStep if tuned else HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
+    total = 0 if recipe.form.follows and target is None else steps_of(recipe, train.text)
+    step = STEPS.get(recipe.kind, HeadStep)(encoder, recipe, total, most_positions(recipe, train.text))
     states, validating = train.layer(layer), valid.layer(layer)
     progress = _saved(partial, recipe, encoder, step) or _started(step, states, validating, target)
     began -= progress.seconds
@@ -295,7 +306,7 @@ def train_head(
     for number, positions in steps_from(recipe, train.text, layer, progress.step) if total else ():
         if recipe.has_stopped([loss for _, loss in progress.curve]):
             break
-        step.take(number, states.at(positions), target.at(positions) if tuned and target else states.labels[positions])
+        step.take(number, states.at(positions), step.targets(states, target, positions))
         progress.step = number + 1
         bar.update()
         if progress.step % each and progress.step < total:
@@ -331,7 +342,7 @@ def _started(step: HeadStep, states: LayerStates, validating: LayerStates, targe
     if not step.recipe.mapped or target is None:
         return Progress(0, [[0, step.validation_loss(validating)]], step.weights())
     every = len(validating)
-    some = every if step.recipe.kind == LEAST_SQUARES else min(step.recipe.start_positions or every, every)
+    some = every if step.recipe.form.closed_form else min(step.recipe.start_positions or every, every)
     lens, without = step.validation_loss(validating, some), step.weights()
     step.begin_at(least_squares(sums_of(states, target, step.device), step.recipe.ridge))
     mapped = step.validation_loss(validating, some)

@@ -18,7 +18,7 @@ from probing.kernel.jobs.stored_runs import ModelWork, do_job
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.head import parts_of
 from probing.kernel.models.load import Encoder
-from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.models.names import HEAD_KINDS, LOGIT_LENS
 from probing.kernel.models.torch_settings import number_format, set_threads
 from probing.kernel.options import spelled
 from probing.kernel.text import wikitext_sentences
@@ -63,7 +63,7 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
                 f"for another choose another folder ({spelled('out')})"
             )
         return found
-    unasked = "start" not in wish.asked and wish.kind not in MAPPED
+    unasked = "start" not in wish.asked and not HEAD_KINDS[wish.kind].mapped
     if unasked and (reason := _no_map(encoder, train, usual)):
         say(f"{wish.kind} heads start from the pre-trained head: {reason}")
         return wish.with_({"start": PRETRAINED, "version": VERSION})
@@ -72,11 +72,11 @@ def recipe_for(wish: Wish, encoder: Encoder, train: Sequence[str], places: Seque
 
 def settings(wish: Wish) -> dict[str, Any]:
     """The usual settings for those not given: on top of the map, and for ``tied`` and ``full`` 100 steps from it."""
-    start = wish.asked.get("start", FROM_LEAST_SQUARES)
-    usual = {"start": start} if wish.kind == LEAST_SQUARES else {"start": start, "version": VERSION}
-    if wish.kind == LEAST_SQUARES or start != FROM_LEAST_SQUARES:
+    form, start = HEAD_KINDS[wish.kind], wish.asked.get("start", FROM_LEAST_SQUARES)
+    usual = {"start": start} if form.closed_form else {"start": start, "version": VERSION}
+    if form.closed_form or start != FROM_LEAST_SQUARES:
         return usual
-    counted = wish.kind in MAPPED or "epochs" in wish.asked
+    counted = form.mapped or "epochs" in wish.asked
     return usual | {"start_positions": START_POSITIONS} | ({} if counted else {"steps": STEPS})
 
 

@@ -22,23 +22,43 @@ PHRASES = "phrases"
 #: The shipped probe set of well-known facts in everyday words, all of which the text of our own models states.
 EVERYDAY = "everyday"
 
-#: Probe sets that ``fetch`` brings, read from their own folders.
-FETCHED = ("bear", "bear-big")
 
-#: Internal name -> how the app shows it. LAMA's names are kept for LAMA's facts only.
-PROBE_SETS = {
-    "trex": "T-REx",
-    "google_re": "Google-RE",
-    "conceptnet": "ConceptNet",
-    "squad": "SQuAD",
-    "common_sense": "common sense (ours)",
-    "questions": "questions (ours)",
-    EVERYDAY: "well-known facts (ours)",
-    PHRASES: "answers of several words (ours)",
-    "bear": "BEAR",
-    "bear-big": "BEAR-big",
-    "own": "your own facts",
-}
+@dataclass(frozen=True)
+class ProbeSet:
+    """A set of facts: how results name it, how the app shows it, and how ``facts.sources`` reads it."""
+
+    name: str
+    title: str
+    #: ``lama`` (a folder in LAMA's layout), ``clozes`` (a file of own facts), ``triples`` (a folder with a file per
+    #: relation, asked in our templates), or ``bear`` (a folder that ``fetch`` brings); empty for a user's own.
+    reader: str = ""
+    #: What it opens: LAMA's name of the folder, or the path in ``data/facts``.
+    source: str = ""
+    #: Whether it ships, so that ``--facts NAME`` needs no folder.
+    ships: bool = True
+    #: By default that of a user's own sets.
+    colour: str = "#999933"
+
+
+#: In the order of menus and lists. LAMA's names are kept for LAMA's facts only; colours are after Paul Tol's "bright",
+#: so that no model's colour means two things.
+DECLARED = (
+    ProbeSet("trex", "T-REx", "lama", "TREx", colour="#6459C9"),
+    ProbeSet("google_re", "Google-RE", "lama", "Google_RE", colour="#E5606F"),
+    ProbeSet("conceptnet", "ConceptNet", "lama", "ConceptNet", ships=False, colour="#B39B1E"),
+    ProbeSet("squad", "SQuAD", "lama", "Squad", ships=False, colour="#2F9FC4"),
+    ProbeSet("common_sense", "common sense (ours)", "clozes", "common_sense.jsonl", colour="#228833"),
+    ProbeSet("questions", "questions (ours)", "clozes", "questions.jsonl", colour="#AA3377"),
+    ProbeSet(EVERYDAY, "well-known facts (ours)", "clozes", "well_known.jsonl", colour="#117A65"),
+    ProbeSet(PHRASES, "answers of several words (ours)", "triples", "phrases", colour="#C06A1B"),
+    ProbeSet("bear", "BEAR", "bear", ships=False),
+    ProbeSet("bear-big", "BEAR-big", "bear", ships=False),
+    ProbeSet("own", "your own facts", ships=False),
+)
+#: Internal name -> how the app shows it.
+PROBE_SETS = {one.name: one.title for one in DECLARED}
+#: Those that ``fetch`` brings, read from their own folders.
+FETCHED = tuple(one.name for one in DECLARED if one.reader == "bear")
 
 #: Exposure of the facts on the list of well-known ones, which no group that the hash made contains.
 WELL_KNOWN = "well known"
@@ -46,10 +66,9 @@ STATED = "stated"
 #: What a model's training text has of a fact.
 EXPOSURES = (STATED, "evidence", "unseen", "held out in part", "held out", WELL_KNOWN)
 
-#: Shipped sets with templates, all whose answers are one word (which ``all`` means), and all that ship.
-TEMPLATED = ("trex", "google_re")
-ONE_WORD = (*TEMPLATED, "common_sense", "questions", EVERYDAY)
-SHIPPED = (*ONE_WORD, PHRASES)
+#: All that ship, and those of them whose answers are one word, which ``all`` means.
+SHIPPED = tuple(one.name for one in DECLARED if one.ships)
+ONE_WORD = tuple(name for name in SHIPPED if name != PHRASES)
 #: What a name of facts may be: one set, or all shipped ones of one-word answers.
 SOURCES = (*SHIPPED, *FETCHED, "all")
 

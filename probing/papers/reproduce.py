@@ -31,7 +31,7 @@ from probing.kernel.fact import shipped_relations
 from probing.kernel.fetch import fetch_model, fetch_or_stand_in
 from probing.kernel.files import atomic_text, cache_folder, result_folders, snapshot_folder
 from probing.kernel.models.catalogue import open_encoder
-from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, MAPPED
+from probing.kernel.models.names import HEAD_KINDS, LEAST_SQUARES, LOGIT_LENS
 from probing.kernel.objectives import CALLED, Task, task_called
 from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.registry import FamilyEntry, FamilyMember, Registry, name_in_files, read_registry
@@ -222,7 +222,7 @@ def _heads(plan: Plan, say: Say) -> None:
                 say(f"  {model}, {kind}: heads exist already: {folder}{_otherwise(folder, plan)}")
                 continue
             # As in the paper; ``train-heads`` now starts otherwise by default.
-            start = None if kind in MAPPED else PRETRAINED
+            start = None if HEAD_KINDS[kind].mapped else PRETRAINED
             heads_request = HeadsRequest(
                 model,
                 kind,
@@ -247,7 +247,7 @@ def _otherwise(heads: Path, plan: Plan) -> str:
     recipe = HeadRecipe.model_validate_json(read_identity(head_path(heads, 0)).recipe)
     request = plan.request
     length = f"{recipe.steps:,} steps" if recipe.steps else f"{recipe.epochs:,} epochs"
-    begun = f" from {recipe.start}" if recipe.kind not in MAPPED and recipe.start != PRETRAINED else ""
+    begun = f" from {recipe.start}" if not recipe.form.mapped and recipe.start != PRETRAINED else ""
     other = [f"{recipe.positions:,} positions"] if recipe.positions != request.positions else []
     if recipe.kind != LEAST_SQUARES and (begun or length != f"{request.epochs:,} epochs"):
         other.append(length + begun)

@@ -14,24 +14,14 @@ import plotly.graph_objects as go
 import plotly.io as pio
 
 from probing.kernel.errors import FigureError, OptionError
-from probing.kernel.models.names import FULL, LEAST_SQUARES, LOGIT_LENS, TIED, TUNED_LENS, KnownModel
+from probing.kernel.fact import DECLARED, ProbeSet
+from probing.kernel.models.names import HEAD_KINDS, KnownModel
 from probing.kernel.objectives import task_of
 
 #: Okabe and Ito (2008), without black and yellow, which are invisible on a dark or a light page.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F7F7F")
-#: Probe sets have their own colours (after Paul Tol's "bright"), so that no model's colour means two things.
-PROBE_SET_COLOURS = {
-    "trex": "#6459C9",
-    "google_re": "#E5606F",
-    "conceptnet": "#B39B1E",
-    "squad": "#2F9FC4",
-    "common_sense": "#228833",
-    "questions": "#AA3377",
-    "everyday": "#117A65",
-    "phrases": "#C06A1B",
-}
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "star", "hexagon", "cross")
-HEAD_SUFFIX = {TIED: "", LOGIT_LENS: "-open", FULL: "-dot", LEAST_SQUARES: "-open-dot", TUNED_LENS: "-x"}
+HEAD_SUFFIX = {name: kind.suffix for name, kind in HEAD_KINDS.items()}
 #: Symbols without a crossed form in Plotly -> the symbol that replaces it.
 _CROSSED = {
     "triangle-up": "star-triangle-up",
@@ -162,7 +152,7 @@ def line_dash(control: bool) -> str:
 
 def probe_set_colour(probe_set: str) -> str:
     """The colour of a probe set; a user's own sets share one."""
-    return PROBE_SET_COLOURS.get(probe_set, "#999933")
+    return {one.name: one.colour for one in DECLARED}.get(probe_set, ProbeSet.colour)
 
 
 def faint(colour: str, alpha: float) -> str:

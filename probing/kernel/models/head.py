@@ -18,7 +18,7 @@ from transformers.activations import ACT2FN
 
 from probing.kernel.errors import HeadError, ModelError
 from probing.kernel.models.arrays import IGNORED
-from probing.kernel.models.names import FULL, LOGIT_LENS, MAPPED, STORED, listed
+from probing.kernel.models.names import HEAD_KINDS, LOGIT_LENS, STORED, listed
 from probing.kernel.options import spelled
 
 
@@ -112,7 +112,8 @@ class DecodingHead(nn.Module):
         """The parameters that a head of this kind owns: all of them, or all but the vocabulary matrix."""
         if kind not in STORED:
             raise HeadError(f"a {kind!r} head has nothing to train; expected {listed(STORED)}")
-        return {name: p for name, p in self.named_parameters() if kind == FULL or name != "vocabulary.weight"}
+        own = HEAD_KINDS[kind].own_vocabulary
+        return {name: p for name, p in self.named_parameters() if own or name != "vocabulary.weight"}
 
     def give_bias(self) -> None:
         """Gives the linear map a bias of zeros if it has none (ModernBERT), which ``fold`` needs."""
@@ -302,14 +303,13 @@ def fresh_copy(head: Head, kind: str) -> DecodingHead:
     """
     head = parts_of(head)
     matrix = nn.Linear(head.vocabulary.in_features, head.vocabulary.out_features, device="meta")
-    matrix.weight = nn.Parameter(
-        head.vocabulary.weight.clone() if kind == FULL else head.vocabulary.weight, requires_grad=False
-    )
+    weight = head.vocabulary.weight
+    matrix.weight = nn.Parameter(weight.clone() if HEAD_KINDS[kind].own_vocabulary else weight, requires_grad=False)
     assert head.vocabulary.bias is not None
     matrix.bias = nn.Parameter(head.vocabulary.bias.clone(), requires_grad=False)
     fresh = DecodingHead(
         copy.deepcopy(head.dense), copy.deepcopy(head.activation), copy.deepcopy(head.norm), matrix
     ).eval()
-    if kind in MAPPED:
+    if HEAD_KINDS[kind].mapped:
         fresh.give_bias()
     return fresh

@@ -17,17 +17,41 @@ from probing.kernel.provenance import COMMIT
 from probing.kernel.recipe import FinetuneRecipe, variant_of
 from probing.kernel.registry import ModelEntry, Registry, name_in_files, name_of_model, read_registry
 
-HEADS = TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = (
-    "tied",
-    "logit_lens",
-    "full",
-    "least_squares",
-    "tuned_lens",
-)
-#: Kinds that are stored in files.
-STORED = tuple(kind for kind in HEADS if kind != LOGIT_LENS)
-#: Kinds that start with an affine map to the last layer.
-MAPPED = (LEAST_SQUARES, TUNED_LENS)
+TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = "tied", "logit_lens", "full", "least_squares", "tuned_lens"
+
+
+@dataclass(frozen=True)
+class HeadKind:
+    """A kind of decoding head: what of it is its own, and how it is found; its training is in ``heads.train``."""
+
+    name: str
+    #: End of the names of its symbols in figures.
+    suffix: str = ""
+    #: Whether it is stored in files; the pre-trained head is not.
+    stored: bool = True
+    #: Whether the vocabulary matrix is its own, not the model's.
+    own_vocabulary: bool = False
+    #: Whether it starts with an affine map to the last layer, whatever the recipe says.
+    mapped: bool = False
+    #: Whether that map is all: without steps, seed and random start.
+    closed_form: bool = False
+    #: Whether it learns from the last layer's states instead of from labels.
+    follows: bool = False
+
+
+#: In the order of menus and lists.
+HEAD_KINDS = {
+    kind.name: kind
+    for kind in (
+        HeadKind(TIED),
+        HeadKind(LOGIT_LENS, "-open", stored=False),
+        HeadKind(FULL, "-dot", own_vocabulary=True),
+        HeadKind(LEAST_SQUARES, "-open-dot", mapped=True, closed_form=True),
+        HeadKind(TUNED_LENS, "-x", mapped=True, follows=True),
+    )
+}
+HEADS = tuple(HEAD_KINDS)
+STORED = tuple(name for name, kind in HEAD_KINDS.items() if kind.stored)
 
 #: Quantities of heads and of their effect on results.
 HEAD_METRICS = (
