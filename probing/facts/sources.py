@@ -33,7 +33,7 @@ from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
 from probing.kernel.text import counted, in_short, without_controls
-from probing.kernel.user_tables import NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
+from probing.kernel.user_tables import BY_SPLIT, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 #: Without them there is no fact; the others may be missing.
@@ -110,17 +110,23 @@ def _has_gap(cell: Any) -> bool:
     return isinstance(text, str) and _template(text).count(MASK) == 1
 
 
-def _slot(names: str, empty: str = "") -> re.Pattern[str]:
-    return re.compile(rf"\[\s*({names})\s*\]|<\s*({names})\s*>|\{{\{{?\s*({names}{empty})\s*\}}?\}}", re.IGNORECASE)
+def _slot(names: str) -> re.Pattern[str]:
+    return re.compile(rf"\[\s*({names})\s*\]|<\s*({names})\s*>|\{{\{{?\s*({names})\s*\}}?\}}", re.IGNORECASE)
 
 
-#: What is filled in in a template, in brackets: LAMA's letters, or the names of our columns; ``{}`` is the subject.
-_SUBJECT = _slot("X|subject|subj|sub|sub_label|subject_label|entity|head", "|")
+#: What is filled in in a template, in brackets: LAMA's letters, or the names of our columns.
+_SUBJECT = _slot("X|subject|subj|sub|sub_label|subject_label|entity|head")
 _OBJECT = _slot("Y|object|obj|obj_label|object_label|answer|tail")
-#: A name in brackets, of whatever kind.
-_NAMED = re.compile(r"\[[^\W\d]+\]|<[^\W\d]+>|\{[^\W\d]+\}")
+#: A place without a name, the subject's if it is the only one: ``{}``, ``{0}`` or ``%s``.
+_PLACE = re.compile(r"\{\{?\s*\d*\s*\}?\}|%s\b")
+#: A name in brackets, of whatever kind, or a place as programs write it.
+_NAMED = re.compile(r"\[[^\W\d]\w*\]|<[^\W\d]\w*>|\{[^{}]*\}|%(?:\(\w+\))?s\b|\$[^\W\d]\w*")
+#: Words whose form the subject or the answer decides, as in X-FACTR: ``[was;X=Sing|were;X=Plur]``, ``[X.Nom]``.
+_FORMS = re.compile(r"\[[^\[\]]*\b[XY][.;=][^\[\]]*\]")
 #: Texts of an empty cell, in lower case.
-_EMPTY = NOTHING | {"none"}
+_EMPTY = NOTHING | {"none", "-", "--", "–", "—"}
+#: What data sets call their parts, which are no relations.
+_PART = re.compile(r"(?i)(train|trn|dev|val|eval|test|tst)(ing|elopment|id|idation|uation)?([\W\d_].*)?")
 
 
 def _template(text: str, subject: str = "") -> str:
@@ -131,6 +137,8 @@ def _template(text: str, subject: str = "") -> str:
     masked = with_masks(text)
     if "[X]" in text or not (subject and contains_words(text, subject)):
         masked = _SUBJECT.sub("[X]", masked)
+        if "[X]" not in masked and len(_PLACE.findall(masked)) == 1:
+            masked = _PLACE.sub("[X]", masked)
     return masked if MASK in masked else _OBJECT.sub(MASK, masked)
 
 
@@ -190,7 +198,7 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
         raise FactsError(
             f"{name} holds no facts; expected lines with {' and '.join(NEEDED)}, or all of {', '.join(COLUMNS)}"
         )
-    table = _of_groups(_of_groups(table, columns, "relation"), columns, "subject")
+    table = _of_groups(_of_groups(_without_nothing(table, columns), columns, "relation"), columns, "subject")
     table = _each_answer(table, columns)
     read, malformed, note = table.made(columns, lambda row: _fact(row, probe_set))
     facts = restrict(
@@ -232,6 +240,8 @@ def _columns(table: Table) -> dict[str, int]:
             places.sort(key=lambda place: len(set(table.filled(place))) == 1 < len(table.rows))
         free[ours] = places if ours == "prompt" else table.of_words(places)
     columns = {ours: free[ours][0] for ours in COLUMNS if free.get(ours)}
+    if table.form == BY_SPLIT and not any(map(_PART.fullmatch, table.filled(split := table.heads.index("split")))):
+        columns.setdefault("relation", split)
     if lacking := [ours for ours in NEEDED if ours not in columns]:
         names = " or ".join(f"{ours} (also {', '.join(KIND.names[ours][1:4])}, ...)" for ours in lacking)
         raise FactsError(
@@ -239,6 +249,17 @@ def _columns(table: Table) -> dict[str, int]:
             " heading; subject and relation are read if they are there"
         )
     return columns
+
+
+def _without_nothing(table: Table, columns: Mapping[str, int]) -> Table:
+    """The table with empty cells where a subject, relation or answer is a text for nothing."""
+    places = {place for ours, place in columns.items() if ours != "prompt"}
+
+    def value(place: int, cell: Any) -> Any:
+        return "" if place in places and str(cell).strip().lower() in _EMPTY else cell
+
+    rows = [(number, [value(place, cell) for place, cell in enumerate(cells)]) for number, cells in table.rows]
+    return replace(table, rows=rows)
 
 
 def _of_groups(table: Table, columns: Mapping[str, int], ours: str) -> Table:
@@ -254,54 +275,66 @@ def _of_groups(table: Table, columns: Mapping[str, int], ours: str) -> Table:
         above = above if cell_value(cells[place]) == "" else str(cells[place])
         rows.append((number, [*cells[:place], above, *cells[place + 1 :]]))
     given_once = len(rows) > 2 and rows[0][1][place] and len({*filled}) == len(filled) <= empty
-    if given_once and (ours == "relation" or all(cells[place] in str(cells[prompt]) for _, cells in rows)):
+    if given_once and (ours == "relation" or all(contains_words(str(row[prompt]), row[place]) for _, row in rows)):
         return replace(table, rows=rows, notes=[*table.notes, f"rows that have the {ours} above them: {empty:,}"])
-    return replace(table, notes=[*table.notes, *[f"rows without a relation: {empty:,}"] * (ours == "relation")])
+    return replace(table, notes=[*table.notes, f"rows without a {ours}: {empty:,}"])
 
 
 #: What parts the right answers of one cell, if it is in most of a column's.
 _SIGNS = ("|", ";", " / ")
+#: What is doubtful about answers -> how such an answer is written.
+_DOUBTS = {
+    "are 0 and 1": r"[01](\.0)?|true|false",
+    "are single letters or digits": r"\(?[a-j\d][).:]?",
+    "are ids": r"<?[a-z]+:\S+|/\w+/\S+|:?[qp]\d+",
+    # A full stop after a single letter is that of an abbreviation.
+    "have signs around them": r"""["'“”„‘‚«‹`*_<].+|.+["'”“’»›`*_>,;:!?…]|.+\w\w\.|\(.+\)"""
+    r"""|.+[\[(]\w{1,3}[\])]|\[\w+\].+|(\(?([a-j]|\d\d?)\)|[a-j]:\s|\d\d?[.:]\s|[-*•]\s)\s*\w.*""",
+}
 
 
 def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
     """The table with a row for each right answer, and what is doubtful about the answers in its notes."""
     place, notes = columns.get("object", 0), list(table.notes)
     texts = table.filled(place)
-    held = {sign: sum(sign in text for text in texts) for sign in _SIGNS}
-    parting = next((sign for sign in _SIGNS if 2 * held[sign] > len(texts)), "")
+    parting = next((sign for sign in _SIGNS if 2 * sum(sign in text for text in texts) > len(texts)), "")
     rows = [
         (number, [*cells[:place], answer, *cells[place + 1 :]])
         for number, cells in table.rows
         for answer in right_answers(cells[place], parting or "\n")
     ]
+    answers = [text.strip() for text in replace(table, rows=rows).filled(place)]
     if len(rows) > len(table.rows):
-        n = f"{len(rows):,} right answers of {len(table.rows):,} questions"
-        notes.append(f"{n}, each a fact (report right_any: a question is right if any of them comes first)")
-    elif some := [f"{n:,} with {sign.strip()!r}" for sign, n in held.items() if n]:
-        notes.append(f"answers that are read as one: {', '.join(some)}")
-    answers = {text.strip().casefold() for text in texts}
-    doubt = {
-        "are equal in all rows": len(answers) == 1 and len(texts) > 3,
-        "are 0 and 1": answers <= {"0", "1", "0.0", "1.0", "true", "false"},
-        "are single letters or digits": all(re.fullmatch(r"[a-j\d]", answer) for answer in answers),
-        "are in quotation marks": all(re.fullmatch("'.+'", answer) for answer in answers),
-        "are ids": all(re.match(r"<?https?://|[a-z]*:?[qp]\d+$", answer) for answer in answers),
+        listed = f"{len(rows):,} right answers of {len(table.rows):,} questions"
+        notes.append(f"{listed}, each a fact (report right_any: a question is right if any of them comes first)")
+    elif held := {sign.strip(): n for sign in (*_SIGNS, ", ") if (n := sum(sign in one for one in answers))}:
+        listed = ", ".join(f"{n:,} with {sign!r}" for sign, n in held.items())
+        notes.append(f"answers that are read as one: {listed}")
+    (commonest, most), *_ = Counter(map(str.lower, answers)).most_common(1) or [("", 0)]
+    # Half of the answers may well be equal, three quarters hardly.
+    equal = {"are equal": re.escape(commonest)} if len(answers) > 3 and 4 * most >= 3 * len(answers) else {}
+    doubtful = {
+        why: [one for one in answers if re.fullmatch(f"(?i:{how})", one)] for why, how in (equal | _DOUBTS).items()
     }
-    if answers and (why := next((why for why, holds in doubt.items() if holds), "")):
-        notes.append(f"the answers {why} ({in_short(texts[0])}): if another column has them, call it object")
+    why, found = max(doubtful.items(), key=lambda item: len(item[1]))
+    if answers and 2 * len(found) >= len(answers):
+        which = f"{len(found):,} of {len(answers):,} ({in_short(found[0])})"
+        notes.append(f"answers that {why}: {which}; if another column has them, call it object")
     return replace(table, rows=rows, notes=notes)
 
 
 def _is_open(fact: Fact) -> bool:
     """Whether a prompt has a place for its subject, or a name in brackets where its subject could be."""
+    if _FORMS.search(fact.prompt) or ("[X]" in fact.template and _PLACE.search(fact.template)):
+        return True
     if not fact.subject:
-        return _SUBJECT.search(fact.prompt) is not None
+        return bool(_SUBJECT.search(fact.prompt) or _PLACE.search(fact.prompt))
     return not contains_words(fact.prompt, fact.subject) and _NAMED.search(fact.prompt.replace(MASK, "")) is not None
 
 
 def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     cells = {column: row.get(column, "").strip() for column in COLUMNS}
-    cells |= {column: "" for column in ("relation", "object") if cells[column].lower() in _EMPTY}
+    cells["object"] = "" if cells["object"].lower() in _EMPTY else cells["object"]
     subject = cells["subject"]
     template = _template(cells["prompt"], subject)
     prompt = template.replace("[X]", subject or "[X]")

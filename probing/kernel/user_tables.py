@@ -42,7 +42,11 @@ _NO_TEXT = {
     b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
 }
 #: Texts of a cell that programs write where there is nothing, in lower case.
-NOTHING = frozenset(("nan", "null", "n/a", "#n/a", "<na>"))
+NOTHING = frozenset(
+    ("nan", "null", "n/a", "#n/a", "<na>", r"\n", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!")
+)
+#: The form of an object whose keys have a list of rows each; the key is the column ``split``.
+BY_SPLIT = "JSON by split"
 #: Stands for a quotation mark with a backslash while cells are parted: no text has it.
 _ESCAPED = "\ufdd0"
 #: Lines above the headings at most.
@@ -50,7 +54,7 @@ _MOST_ABOVE = 20
 _WHOLE = re.compile(r"-?\d+\.0")
 _JSON = re.compile(r"\s*(\[\s*)?\{")
 #: Texts that name a thing without being its name: ids of Wikidata and the like, addresses, numbers.
-_ID = re.compile(r"<?https?://\S+|/[mg]/\w+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]*")
+_ID = re.compile(r"<?https?://\S+|/\w+/\S+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]*")
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
 T = TypeVar("T")
@@ -305,7 +309,7 @@ def _of_object(whole: dict[str, Any], name: str, kind: Kind) -> Table:
         rows = [
             {"split": key} | row if by_split and isinstance(row, dict) else row for key in lists for row in lists[key]
         ]
-        return _of_rows(enumerate(rows, 1), "JSON by split" if by_split else "JSON", "row", name, kind)
+        return _of_rows(enumerate(rows, 1), BY_SPLIT if by_split else "JSON", "row", name, kind)
     if len(whole) == 1 and isinstance(values[0], list):
         return _of_rows(enumerate(values[0], 1), "JSON", "row", name, kind)
     if not known(whole) and values and all(map(known, values)):
@@ -382,7 +386,9 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
             raise ValueError(f"got {len(cells)} cells, {expected}")
         return [*cells[: len(heads)], *[""] * (len(heads) - len(cells))]
 
-    below = [(number, cells) for number, _, cells in (rows if unnamed else rows[1:])]
+    # Below its headings a table of Markdown or of psql has a line.
+    ruled = separator == "|" and len(rows) > 1 and re.fullmatch(r"[\s:+-]+", "".join(rows[1][2])) is not None
+    below = [(number, cells) for number, _, cells in (rows if unnamed else rows[1 + ruled :])]
     padded_rows, wrong = sorted_out(below, padded, name, kind.error)
     if short := sum(len(cells) < len(heads) for _, cells in below):
         notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")

@@ -411,17 +411,72 @@ def test_the_right_answer_has_more_names_and_comes_before_an_edit_and_a_label(ri
 @pytest.mark.parametrize(
     ("answers", "why"),
     [
-        *(("place", "equal in all rows"), ([0, 1, 1, 0], "0 and 1"), (["Q1", "Q2", "Q3", "Q4"], "ids")),
+        (["place"] * 4, "are equal: 4"),
+        (["place"] * 3 + ["Rome"], "are equal: 3"),
+        ([0, 1, 1, "Rome"], "are 0 and 1: 3"),
+        (["Q1", "Q2", "Q3", "Rome"], "are ids: 3"),
+        (["/c/en/italy", "/m/05b4w", "dbr:Peru", "Rome"], "are ids: 3"),
+        ([*list("ABC"), "Rome"], "are single letters or digits: 3"),
+        (["(A)", "b.", 2, "Rome"], "are single letters or digits: 3"),
         *(
-            (list("ABCA"), "single letters or digits"),
-            ([2, 3, 3, 0], "single letters or digits"),
-            (["'a'", "'b'"] * 2, "in quotation marks"),
+            ([sign.format(name) for name in ("Rome", "Oslo", "Lima")] + ["Bern"], "have signs around them: 3")
+            for sign in ("{}[1]", "{} (b)", "{}.", "“{}”", "'{}'", "'{}", "A) {}", "(2) {}", "- {}", "({})")
         ),
+        (["Rome", "Oslo", "Lima, Peru", "Rome, Italy"], "are read as one: 2 with ','"),
+        *((some, "") for some in (["U.S.", "U.K.", "U.A.E.", "Rome"], ["Rome.", "Oslo", "Lima", "Bern"])),
+        *((some, "") for some in ([1815, 1066, 1492, 1], ["red", "red", "blue", "green"], ["C++", "-5", "$7", "5%"])),
     ],
 )
-def test_answers_that_look_like_none_are_questioned(answers, why):
-    assert f"the answers are {why}" in own_facts(table(object=answers), "my table").said
-    assert "the answers" not in own_facts(table(object=[1815, 1066, 1492, 1]), "my table").said
+def test_most_answers_that_look_like_none_are_questioned(answers, why):
+    said = own_facts(table(object=answers), "my table").said
+    assert f"answers that {why}" in said if why else "answers" not in said
+
+
+@pytest.mark.parametrize("nothing", [r"\N", "#REF!", "#N/A", "-", "nan", "None"])
+@pytest.mark.parametrize("column", ["subject", "relation", "object"])
+def test_a_text_for_nothing_is_an_empty_cell_in_every_column(column, nothing):
+    frame = table(relation=list("abcd"))
+    given = own_facts(frame.replace({column: {frame[column][3]: nothing}}).to_csv(index=False), "my.csv")
+    empty = own_facts(frame.replace({column: {frame[column][3]: ""}}).to_csv(index=False), "my.csv")
+    assert given == empty and given.said == empty.said
+    assert given.left_out == {NO_ANSWER: 1} if column == "object" else f"rows without a {column}: 1" in given.said
+
+
+@pytest.mark.parametrize(
+    ("asked", "prompt"),
+    [
+        *((True, prompt) for prompt in ("%s is in [MASK].", "{0} is in ___.", "{ 0 } is in [Y].")),
+        *(
+            (False, prompt)
+            for prompt in ("%s of %s is in [MASK].", "{0} of {1} is in [MASK].", "{head} of {}: [MASK].")
+        ),
+        *((False, prompt) for prompt in ("%(city)s is in [MASK].", "$city is in [MASK].", "{city_1} is in [MASK].")),
+        *((False, prompt) for prompt in ("[X] [is;X=Sing|are;X=Plur] in [Y].", "[X.Nom] is in [MASK].")),
+    ],
+)
+def test_a_place_is_the_subjects_if_it_is_the_only_one_and_else_not_filled(asked, prompt):
+    found = own_facts(table(prompt=prompt), "my table")
+    assert [fact.prompt for fact in found.facts] == [fact.prompt for fact in own_facts(table(), "t").facts] * asked
+    assert found.left_out == ({} if asked else {NOT_FILLED: 4})
+    if asked:
+        assert own_facts(table(prompt=prompt).drop(columns="subject"), "my table").left_out == {NOT_FILLED: 4}
+
+
+@pytest.mark.parametrize(
+    ("keys", "relations"),
+    [(("capital", "developer"), ["capital", "developer"]), (("train_1", "validation"), [NO_RELATION] * 2)],
+)
+def test_keys_of_json_that_are_no_parts_are_relations(keys, relations):
+    rows = table().to_dict("records")
+    found = own_facts(json.dumps(dict(zip(keys, (rows[:1], rows[1:2]), strict=True))), "my.json")
+    assert [fact.relation for fact in found.facts] == relations
+    assert ("relation = split" in found.said) == (relations[0] == keys[0])
+
+
+@pytest.mark.parametrize("line", ["|---|:-:|--:|", "----+----+----", "--- | --- | ---"])
+def test_the_line_below_the_headings_of_a_table_in_text_is_no_fact(line):
+    rows = [line, *(f"| {' | '.join(row)} |" for row in table().itertuples(index=False))]
+    assert own_facts("\n".join(["| subject | object | prompt |", *rows]), "my.txt").n_read == 4
 
 
 def test_a_relation_that_is_given_once_for_a_group_is_that_of_its_rows_and_others_are_counted():
@@ -438,8 +493,9 @@ def test_a_subject_that_is_given_once_is_that_of_the_rows_whose_prompts_have_it(
     prompts = ["Rome is in [MASK].", "Rome speaks [MASK].", "Oslo is in [MASK].", "Oslo speaks [MASK]."]
     frame = table(prompt=prompts, subject=["Rome", "", "Oslo", ""])
     assert [fact.subject for fact in own_facts(frame, "my table").facts] == ["Rome", "Rome", "Oslo", "Oslo"]
-    frame["prompt"] = [*prompts[:3], "Lima speaks [MASK]."]
-    assert [fact.subject for fact in own_facts(frame, "my table").facts] == ["Rome", "", "Oslo", ""]
+    for other in ("Lima speaks [MASK].", "Oslonians speak [MASK]."):
+        frame["prompt"] = [*prompts[:3], other]
+        assert [fact.subject for fact in own_facts(frame, "my table").facts] == ["Rome", "", "Oslo", ""]
 
 
 def test_numbers_of_a_text_file_that_lose_their_point_and_zero_are_said():
