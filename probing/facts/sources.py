@@ -329,7 +329,7 @@ def _is_open(fact: Fact) -> bool:
         return True
     if not fact.subject:
         return bool(_SUBJECT.search(fact.prompt) or _PLACE.search(fact.prompt))
-    return not contains_words(fact.prompt, fact.subject) and _NAMED.search(fact.prompt.replace(MASK, "")) is not None
+    return _NAMED.search(fact.prompt.replace(MASK, "")) is not None and not contains_words(fact.prompt, fact.subject)
 
 
 def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
