@@ -79,7 +79,10 @@ def tagged(folder, text):
             "A I-P\nB E-P\nC E-P\nD I-P\nE E-P\n",
             [[("A", "B-P"), ("B", "I-P"), ("C", "B-P"), ("D", "B-P"), ("E", "I-P")]],
         ),
-        ("in O\n" * 101, "has a sentence of 101 words; expected an empty line after each sentence"),
+        (
+            "-DOCSTART- -X-\n" + "in O\n" * 101 + "-DOCSTART- -X-\nso O\n",
+            "has a sentence of 101 words; expected an empty line after each sentence",
+        ),
         ("in O\n" * 2001 + "\nso O\n", "has a sentence of 2,001 words; expected an empty line after each sentence"),
         (
             "#Rome NNP B-LOC\n#so NN X\n",
@@ -105,7 +108,7 @@ def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, c
     tagged(tmp_path, "1\tRome\tB-LOC\tO\n2\t\tO\tO\n3\tParis\tO\tB-ORG\n")
     tagged(tmp_path, "en:Rome\tB-LOC\nen:so\tO\n")
     for what in (
-        "has one sentence, of 3 words",
+        "sentences of up to 3 words; an empty line",
         "en: before every word",
         "from column 2 and tags from column 3",
         "column 4 are not read",

@@ -22,8 +22,8 @@ _IOB = {"E": "I", "L": "I", "S": "B", "U": "B"}
 _PHRASES = {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "NC", "VC", "PC"}
 #: A language as PAN-X has it before every word.
 _LANGUAGE = re.compile("[a-z-]{2,}:")
-#: More words have no sentence, and the only one of a file no more than this.
-_LONGEST, _LONGEST_ALONE = 2000, 100
+#: More words have no sentence, in a file and in one in which no empty line parts two.
+_LONGEST, _LONGEST_UNDIVIDED = 2000, 100
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -63,11 +63,11 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
-    alone = len(sentences) == 1
-    if (longest := max(map(len, sentences))) > (_LONGEST_ALONE if alone else _LONGEST):
+    undivided = len(sentences) == 1 or all(any(cells) for _, cells in split)
+    if (longest := max(map(len, sentences))) > (_LONGEST_UNDIVIDED if undivided else _LONGEST):
         raise FactsError(f"{path} has a sentence of {longest:,} words; expected an empty line after each sentence")
-    if alone:
-        _log.warning("%s has one sentence, of %d words; an empty line ends a sentence", path, longest)
+    if undivided:
+        _log.warning("%s: sentences of up to %d words; an empty line ends each, and none parts two", path, longest)
     tags = _tag_columns(sentences, width)
     word = _word_column(sentences, tags[0])
     rows = [cells for sentence in sentences for cells in sentence]
