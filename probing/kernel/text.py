@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,11 @@ def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool =
     refuse_half_characters(text, what, error)
     if match := CONTROL.search(text) or (None if spaces else re.search(r"[\t\n\r]", text)):
         raise error(f"{what} contains the control character {match[0]!r}; expected letters, digits and signs")
+
+
+def label_of(text: str) -> str:
+    """A label as it is counted: without blanks around it, and in NFC, as files have accents in two spellings."""
+    return unicodedata.normalize("NFC", text.strip())
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:

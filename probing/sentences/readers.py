@@ -8,7 +8,7 @@ from pathlib import Path
 
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
-from probing.kernel.text import in_short, numbered_lines, refuse_label, text_of
+from probing.kernel.text import in_short, label_of, numbered_lines, refuse_label, text_of
 from probing.kernel.user_tables import NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
@@ -88,13 +88,15 @@ _PARTS = {
     **PART_NAMES,
     **dict.fromkeys(("train", "training", "trn"), "train"),
     **dict.fromkeys(("dev", "devel", "develop", "development", "eval", "evaluation", "evaluate"), "dev"),
-    **dict.fromkeys(("val", "valid", "validate", "validation"), "dev"),
+    **dict.fromkeys(("val", "valid", "validate", "validation", "trial"), "dev"),
     **dict.fromkeys(("test", "testing", "tst"), "test"),
 }
 #: Labels that say that a text has none, in lower case; -1 is one beside classes that count from 0.
 _NO_LABEL = NOTHING | {"-", "–", "—", "_", "unsup", "unlabeled", "unlabelled"}
 #: Labels that may say so, in lower case; they are classes, and named.
 _DOUBTFUL = {"?", "na", "none", "nil", "unknown", "undefined", "missing"}
+#: Headings of answers to choose from, as in WinoGrande, COPA, SWAG and PIQA, without case.
+_CHOICE = re.compile(r"(op|option|choice|ending|sol|alternative)[\W_]*(\d|[a-e])", re.IGNORECASE)
 
 
 def part_called(name: str) -> str:
@@ -151,7 +153,7 @@ def read_own_folder(folder: Path) -> tuple[list[Labelled], dict[str, int], str]:
     for part, label, path in texts:
         text = " ".join(text_of(path, SentenceDataError).split())
         if text and label.lower() not in _NO_LABEL:
-            rows.append(Labelled(Example(text, label), part))
+            rows.append(Labelled(Example(text, label_of(label)), part))
         else:
             left_out[INCOMPLETE] += 1
     for path in (path for path in files if not texts and path.suffix.lower() in SUFFIXES and part_called(path.stem)):
@@ -174,23 +176,26 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
     if not table.rows:
         raise SentenceDataError(f"{name} holds no sentences; expected lines with {' and '.join(NEEDED)}")
     without = _without_label(table, columns)
-    labels = Counter(table.filled(columns["label"]))
-    if counts := {label: n for label, n in labels.items() if label.strip().lower() in without}:
+    labels = Counter(map(label_of, table.filled(columns["label"])))
+    if counts := {label: n for label, n in labels.items() if label.lower() in without}:
         notes.append(f"read as no label: {_listed(counts)}")
     texts = table.filled(columns["sentence"])
     if 2 * (n := sum(len(text.split()) < 2 for text in texts)) > len(texts):
         notes.append(f"sentences of one word: {n:,}")
     if "pair" in columns and (n := len(table.rows) - len(table.filled(columns["pair"]))):
         notes.append(f"rows without a pair: {n:,}")
-    classes = Counter[str]()
-    for label, n in labels.items():
-        if label.strip().lower() not in without:
-            classes[label.strip()] += n
+    classes = Counter({label: n for label, n in labels.items() if label and label.lower() not in without})
+    most = 2 * sum(n for label, n in classes.items() if re.search(r"\D[,;|]", label)) > classes.total()
+
+    def is_list(label: str) -> bool:
+        pieces = set(re.split(r" *[,;|] *", label))
+        return (label[0] in "[{(" and label[-1] in "]})") or (len(pieces) > 1 and (most or pieces <= classes.keys()))
+
     spelt = Counter(label.lower() for label in classes)
     doubts = {
         "classes that may be no label": lambda label: label.lower() in _DOUBTFUL,
         "classes that differ by case alone": lambda label: spelt[label.lower()] > 1,
-        "classes that are lists": lambda label: label[0] in "[{(" and label[-1] in "]})",
+        "classes that are lists": is_list,
     }
     for words, holds in doubts.items():
         if found := {label: n for label, n in classes.items() if holds(label)}:
@@ -205,8 +210,10 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
             return None
         if not all(cells[column] for column in NEEDED) or cells["label"].lower() in without:
             return None
-        refuse_label(cells["label"], "'label'", SentenceDataError)
-        return Labelled(Example(cells["sentence"], cells["label"], cells["pair"]), part, cells["group"])
+        refuse_label(label := label_of(cells["label"]), "'label'", SentenceDataError)
+        # As pandas writes 1 in a column with an empty cell.
+        label = whole if (whole := label.removesuffix(".0")) in labels else label
+        return Labelled(Example(cells["sentence"], label, cells["pair"]), part, cells["group"])
 
     read, malformed, note = replace(table, notes=[*table.notes, *notes]).made(columns, labelled)
     rows = [row for row in read if row]
@@ -274,8 +281,14 @@ def check_classes(rows: Iterable[Labelled], name: str, dropped: Mapping[str, int
 def _columns(table: Table) -> tuple[dict[str, int], list[str]]:
     """Our column -> its number, and what is to be said of the others.
 
-    A column of parts under another name than ours has a part in one row or more; a sentence has words.
+    A column of parts under another name than ours has a part in one row or more, under any other name two parts or more
+    in all rows; a sentence has words.
     """
+    if len(choices := [head for head in table.heads if _CHOICE.fullmatch(head.strip())]) > 1:
+        raise SentenceDataError(
+            f"{table.name} holds answers to choose from ({', '.join(choices[:5])}), as WinoGrande does; expected one"
+            " label for each sentence: write a row for each answer, in its sentence, with the label right or wrong"
+        )
     candidates = table.kind.columns(table.heads, table.name)
     if missing := [column for column in NEEDED if column not in candidates]:
         raise SentenceDataError(
@@ -293,8 +306,12 @@ def _columns(table: Table) -> tuple[dict[str, int], list[str]]:
         if table.heads[place].strip().lower() == "part" or any(map(part_called, table.filled(place)))
     ]
     columns = {ours: places[0] for ours, places in candidates.items() if places}
+    for place in range(len(table.heads)):
+        cells = table.filled(place) if "part" not in columns and place not in columns.values() else []
+        if len(cells) == len(table.rows) and all(map(part_called, cells)) and len({*map(part_called, cells)}) > 1:
+            columns["part"] = place
     notes = []
-    if named and not candidates["part"]:
+    if named and "part" not in columns:
         values = _listed(Counter(table.filled(named[0])))
         notes.append(f"divided by hash, as {table.heads[named[0]]} names no parts: {values}")
     unused = [

@@ -94,6 +94,10 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
         ({**ONE, "text": "a \ud800 b"}, r"line 2: 'text' contains '\\ud800'"),
         ({**ONE, "words": ["The", "cat "], "text": "The cat sleeps"}, "line 2: 'words' are not the words of 'text'"),
         ({**ONE, "words": ["The", " "]}, r'line 2: \'words\' is \["The", " "\], expected a list of texts'),
+        ({**ONE, "text": "The cat ##s"}, "line 2: got the word '##s'; expected words with letters, not the pieces"),
+        ({**ONE, "text": "The \u00a0 cat"}, r"line 2: got the word '\\xa0'; expected words"),
+        ({**ONE, "tokens": ["The", "cat", "sleep", "##s"]}, "line 2: 'tokens' are not the words of 'text'"),
+        (one(label=" "), "none of them empty"),
         ({**ONE, "words": ["The cat"]}, "line 2: 'words' are not the words of 'text'"),
         ({"words": ["The cat"], "targets": ONE["targets"]}, "which is outside the sentence of 1 words"),
         ({**ONE, "info": {"document_id": "\ud800"}}, "line 2: 'document_id' contains"),
@@ -119,11 +123,23 @@ def test_a_sentence_that_is_left_out_does_not_decide_on_the_spans_of_the_others(
 
 
 def test_words_that_hold_blanks_come_as_a_list_and_control_characters_are_blanks(tmp_path):
-    rows = [{"words": ["10 000", "cats\x07"], "targets": ONE["targets"]}, {**ONE, "text": "\x1bThe cat\x00sleeps"}]
-    first, second = read_task(str(write_own(tmp_path / "mine", train=rows, dev=[ONE])), tmp_path)[1].train.records
-    assert first.words == ("10 000", "cats") and second.words == ("The", "cat", "sleeps")
+    rows = [
+        *({key: ["10 000", "cats\x07"], "targets": ONE["targets"]} for key in ("words", "tokens")),
+        *({**ONE, "text": text, "tokens": [7]} for text in ("10\u00a0000\tcats", "\x1bThe cat\x00sleeps")),
+    ]
+    data = read_task(str(write_own(tmp_path / "mine", train=rows, dev=[ONE])), tmp_path)[1]
+    first = data.train.records[0]
+    assert [one.words for one in data.train.records] == [*[("10 000", "cats")] * 3, ("The", "cat", "sleeps")]
     # What is stored can be split into the words again.
     assert first.text.split(" ") == ["10\u00a0000", "cats"]
+
+
+def test_labels_lose_blanks_and_those_of_two_cases_and_parts_alike_are_said(tmp_path, caplog):
+    parts = {"train": [one(label=" NP"), one(label="np")], "dev": [ONE, {**ONE, "text": "A dog"}], "test": [ONE]}
+    data = read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)[1]
+    assert data.labels == ("NP", "np") and "labels that differ by case alone: 2 (NP; np)" in caplog.text
+    assert "mine: 1 of 2 sentences of dev are in a part before it, too" in caplog.text
+    assert "mine: 1 of 1 sentences of test are in a part before it, too" in caplog.text
 
 
 def test_one_and_two_spans_are_not_mixed_across_parts(tmp_path):

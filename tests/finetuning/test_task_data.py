@@ -70,7 +70,20 @@ def tagged(folder, text):
         ("A B-P\nB I-P\nC L-P\nD U-Q\n", [[("A", "B-P"), ("B", "I-P"), ("C", "I-P"), ("D", "B-Q")]]),
         ("EU EU NE I-NC I-ORG\nlehnt lehnen VVFIN I-VC O\n", [[("EU", "B-ORG"), ("lehnt", "O")]]),
         ("0\t2\tin\tO\n3\t7\tRome\tB-LOC\n\n1\t2\t7\tO\n", [[("in", "O"), ("Rome", "B-LOC")], [("7", "O")]]),
-        ("in O\n" * 2001, "has a sentence of 2,001 words; expected an empty line after each sentence"),
+        ("en:Rome\tB-LOC\nzh-min-nan:so\tO\n", [[("Rome", "B-LOC"), ("so", "O")]]),
+        ("http://a\tO\nas\tO\n", [[("http://a", "O"), ("as", "O")]]),
+        ("w1\tin\tO\nw2\tRome\tB-LOC\n", [[("in", "O"), ("Rome", "B-LOC")]]),
+        ("N Rome B-X\nN dogs O\n\nR so O\n", [[("Rome", "B-X"), ("dogs", "O")], [("so", "O")]]),
+        ("Sentence: 1\tA\tN\tB-X\n\tis\tV\tO\n", [[("A", "B-X"), ("is", "O")]]),
+        (
+            "A I-P\nB E-P\nC E-P\nD I-P\nE E-P\n",
+            [[("A", "B-P"), ("B", "I-P"), ("C", "B-P"), ("D", "B-P"), ("E", "I-P")]],
+        ),
+        (
+            "-DOCSTART- -X-\n" + "in O\n" * 101 + "-DOCSTART- -X-\nso O\n",
+            "has a sentence of 101 words; expected an empty line after each sentence",
+        ),
+        ("in O\n" * 2001 + "\nso O\n", "has a sentence of 2,001 words; expected an empty line after each sentence"),
         (
             "#Rome NNP B-LOC\n#so NN X\n",
             "line 2: got '#so | NN | X', expected 3 columns as in most lines, a word and, last, a tag",
@@ -93,7 +106,14 @@ def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected,
 
 def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, caplog):
     tagged(tmp_path, "1\tRome\tB-LOC\tO\n2\t\tO\tO\n3\tParis\tO\tB-ORG\n")
-    for what in ("from column 2 and tags from column 3", "column 4 are not read", "a visible sign left out: 1"):
+    tagged(tmp_path, "en:Rome\tB-LOC\nen:so\tO\n")
+    for what in (
+        "sentences of up to 3 words; an empty line",
+        "en: before every word",
+        "from column 2 and tags from column 3",
+        "column 4 are not read",
+        "a visible sign left out: 1",
+    ):
         assert what in caplog.text
 
 
@@ -127,12 +147,14 @@ def test_the_split_is_by_article_and_always_the_same(tmp_path):
     assert 0.17 < sum(held_out.in_test_part(str(n)) for n in range(5000)) / 5000 < 0.23
 
 
-@pytest.mark.parametrize("version", ["-v1.1", ""])
-def test_official_squad_files_are_taken_as_they_are_split(version, tmp_path):
+@pytest.mark.parametrize("ending", ["-v1.1.json", ".json", ".jsonl"])
+@pytest.mark.parametrize("held_out", ["dev", "validation", "valid", "val", "test"])
+def test_squad_files_that_are_called_as_parts_are_taken_as_they_are_split(ending, held_out, tmp_path, caplog):
     source = json.loads((write_squad(tmp_path / "a") / "some-v1.1.json").read_text())
-    for name, articles in (("train", source["data"][:9]), ("dev", source["data"][9:])):
-        (tmp_path / f"{name}{version}.json").write_text(json.dumps({"data": articles}))
+    for name, articles in (("train", source["data"][:9]), (held_out, source["data"][9:]), ("tested", [])):
+        (tmp_path / f"{name}{ending}").write_text(json.dumps({"data": articles}))
     assert [*map(len, squad.squad_parts(tmp_path, False, Counter()))] == [9, 3]
+    assert f"not read beside {held_out}{ending}: tested{ending}" in caplog.text
 
 
 PASSAGE = "Ada was born in London in 1815."
@@ -178,11 +200,16 @@ def test_a_malformed_question_is_left_out_counted_and_named_and_the_file_only_if
 
 
 @pytest.mark.parametrize(
-    "asked", [answers(), answers(("", -1)), answers(("", 0)), answers((" ", 3)), {**answers(), "answers": None}]
+    "asked",
+    [
+        *[answers(), answers(("", -1)), answers(("", 0)), answers((" ", 3)), {**answers(), "answers": None}],
+        answers(("CANNOTANSWER", 31)),
+    ],
 )
 def test_an_answer_without_text_is_none_and_a_question_without_answers_serves_squad_2_alone(asked, tmp_path):
-    path, left_out = squad_file(tmp_path, GOOD, asked), Counter()
-    assert [found.answers for found in squad.read_squad(path, Counter())] == [(("London", 16),), ()]
+    path, left_out = squad_file(tmp_path, GOOD, asked, passage=f"{PASSAGE}CANNOTANSWER"), Counter()
+    found = squad.read_squad(path, Counter())
+    assert [one.answers for one in found] == [(("London", 16),), ()] and found[0].context == PASSAGE
     assert sum(map(len, squad.squad_parts(tmp_path, False, left_out))) == 1 and +left_out == {
         "questions without an answer": 1
     }

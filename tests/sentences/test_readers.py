@@ -5,6 +5,7 @@ each defect.
 import csv
 import io
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -372,6 +373,8 @@ def test_what_says_that_there_is_no_label_is_counted_and_no_class(labels, classe
         (["a", "none", "?"], {}, "classes that may be no label: 'none' (60), '?' (60)"),
         (["yes", "Yes", "no"], {}, "classes that differ by case alone: 'yes' (60), 'Yes' (60)"),
         (["[0]", "[1]"], {}, "classes that are lists: '[0]' (60), '[1]' (60)"),
+        (["joy,anger", "joy; fear", "sad"], {}, "classes that are lists: 'joy,anger' (60), 'joy; fear' (60)"),
+        (["joy", "fear", "joy|fear", "so, so"], {}, "classes that are lists: 'joy|fear' (60)"),
         (["a", "b"], {"text": [f"n{n}" for n in range(120)]}, "sentences of one word: 120"),
         (["a", "b"], {"hypothesis": ["It is.", ""] * 60}, "rows without a pair: 60"),
     ],
@@ -408,6 +411,19 @@ def test_usual_spellings_of_the_parts_are_read_and_rows_of_others_are_counted(de
     data = labelled("a", "b", split=parts * 12)
     assert {part: len(examples) for part, examples in data.parts.items()} == {"train": 48, "dev": 24, "test": 24}
     assert data.dropped[OTHER_PART] == 24 and "of other parts: 'unsup' (24)" in data.said
+
+
+@pytest.mark.parametrize("head", ["SemEval_set", "partition", "fold"])
+def test_a_column_of_parts_has_any_name_and_one_of_a_single_part_is_none(head):
+    data = labelled("a", "b", **{"corpus": "train", head: ["TRAIN", "TRAIN", "TRIAL", "TRIAL", "TEST", "TEST"] * 20})
+    assert [len(data.parts[part]) for part in PARTS] == [40, 40, 40] and f"part = {head}" in data.said
+
+
+def test_spellings_of_one_label_are_one_and_answers_to_choose_from_are_refused():
+    assert labelled("1", "1.0", "0", "x").labels == ("0", "1", "x")
+    assert labelled(*(unicodedata.normalize(form, "é") for form in ("NFC", "NFD")), "b").labels == ("b", "é")
+    with pytest.raises(SentenceDataError, match=r"answers to choose from \(option1, option2\), as WinoGrande does"):
+        labelled(1, 2, option1="Ann", option2="Ada")
 
 
 def test_a_split_without_known_parts_is_refused_or_named_and_never_silent():

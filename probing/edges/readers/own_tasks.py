@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,14 @@ from typing import Any
 from probing.edges.targets import PARTS, Part, Record, Span, Target
 from probing.kernel import text
 from probing.kernel.errors import EdgeDataError
-from probing.kernel.text import refuse_half_characters, refuse_label, refuse_signs, sorted_out, without_controls
+from probing.kernel.text import (
+    label_of,
+    refuse_half_characters,
+    refuse_label,
+    refuse_signs,
+    sorted_out,
+    without_controls,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +86,23 @@ def read_own_task(folder: Path) -> OwnTask:
     test = reader.part(folder / "test.jsonl") if (folder / "test.jsonl").is_file() else None
     if not any(target.labels for record in train.records for target in record.targets):
         raise EdgeDataError(f"{folder / 'train.jsonl'} has no label on any target; a probe has nothing to learn")
+    _say_doubts(folder, [train, dev, *([test] if test else [])])
     return OwnTask(reader.spans, licence, (train, dev, test))
+
+
+def _say_doubts(folder: Path, parts: list[Part]) -> None:
+    """Logs labels that differ by case alone, and parts of which half the sentences are in a part before them."""
+    targets = (target for part in parts for record in part.records for target in record.targets)
+    labels = {label for target in targets for label in target.labels}
+    spelt = Counter(map(str.lower, labels))
+    if several := sorted(label for label in labels if spelt[label.lower()] > 1):
+        _log.warning("%s: %s", folder, text.counted("labels that differ by case alone", several))
+    seen = set[tuple[str, ...]]()
+    for name, part in zip(PARTS, parts, strict=False):
+        sentences = [record.words for record in part.records]
+        if 2 * (n := sum(words in seen for words in sentences)) >= len(sentences):
+            _log.warning("%s: %d of %d sentences of %s are in a part before it, too", folder, n, len(sentences), name)
+        seen.update(sentences)
 
 
 def read_own_sentences(path: Path) -> Part:
@@ -151,18 +175,26 @@ class _Reader:
 
 
 def _words(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words of a line: its list ``words``, in which they may hold blanks, or else those of its text."""
-    text, listed = row.get("text", "" if "words" in row else None), row.get("words")
+    """The words of a line: its list ``words`` or ``tokens``, which may hold blanks, or else those of its text."""
+    tokens = row.get("tokens")
+    # Further keys are allowed, such as lists of ids.
+    of_tokens = "words" not in row and isinstance(tokens, list) and any(isinstance(one, str) for one in tokens)
+    name = "tokens" if of_tokens else "words"
+    text, listed = row.get("text", "" if name in row else None), row.get(name)
     if not isinstance(text, str):
         raise ValueError(f"expected an object with 'text' and a list 'targets', such as {_EXAMPLE}")
     if listed is not None and not (
         isinstance(listed, list) and all(isinstance(word, str) and word.strip() for word in listed)
     ):
-        raise ValueError(f"'words' is {_short(listed)}, expected a list of texts, none of them empty")
+        raise ValueError(f"{name!r} is {_short(listed)}, expected a list of texts, none of them empty")
     text = without_controls(text)
-    words = tuple(text.split() if listed is None else (" ".join(without_controls(word).split()) for word in listed))
+    # Not str.split: a no-break space is part of a word, and spans count words.
+    written = re.findall(r"[^ \t\r\n]+", text) if listed is None else listed
+    words = tuple(" ".join(without_controls(word).split()) for word in written)
     if text and "".join(words).replace(" ", "") != "".join(text.split()):
-        raise ValueError("'words' are not the words of 'text'; expected the same letters in both, or 'words' alone")
+        raise ValueError(f"{name!r} are not the words of 'text'; expected the same letters in both, or {name!r} alone")
+    if odd := [given for given, word in zip(written, words, strict=True) if not word or re.match("##.", word)]:
+        raise ValueError(f"got the word {odd[0]!r}; expected words with letters, not the pieces of a tokenizer")
     refuse_half_characters(" ".join(words), "'text'", EdgeDataError)
     return words
 
@@ -200,10 +232,11 @@ def _span(span: Any, which: str, words: int) -> Span:
 
 def _labels(label: Any, which: str) -> tuple[str, ...]:
     labels = label if isinstance(label, list) else [label]
-    if not all(isinstance(text, str) and text for text in labels):
+    if not all(isinstance(text, str) and text.strip() for text in labels):
         raise ValueError(
             f"{which}: got the label {_short(label)}, expected text or a list of texts, none of them empty"
         )
+    labels = [label_of(text) for text in labels]
     if len(set(labels)) != len(labels):
         raise ValueError(f"{which}: got the labels {_short(label)}, one of which is given twice")
     for name in labels:

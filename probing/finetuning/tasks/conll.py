@@ -20,8 +20,10 @@ _TAG, _MARK = re.compile("O|[BIESLU]-.*"), "-DOCSTART-"
 _IOB = {"E": "I", "L": "I", "S": "B", "U": "B"}
 #: Phrases of CoNLL-2000, and of the German part of 2003, whose columns have tags that are no entities.
 _PHRASES = {"NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP", "NC", "VC", "PC"}
-#: More words have no sentence.
-_LONGEST = 2000
+#: A language as PAN-X has it before every word.
+_LANGUAGE = re.compile("[a-z-]{2,}:")
+#: More words have no sentence, in a file and in one in which no empty line parts two.
+_LONGEST, _LONGEST_UNDIVIDED = 2000, 100
 #: Place of the universal part of speech among the columns of CoNLL-U.
 _UPOS = 3
 
@@ -37,10 +39,10 @@ class TaggedSentence:
 def read_conll(path: Path) -> list[TaggedSentence]:
     """Sentences of a file in CoNLL-2003's layout: one word per line and its tag.
 
-    Tags are IOB1, IOB2, BIOES or BILOU, in the last column; of several columns of entities, as GermEval's of nested
-    ones, the first counts. Tabs separate the columns of a line that has any, so that words may hold blanks. Columns
-    before the word are skipped, words without a visible sign are left out, and the log says so. Document marks only end
-    sentences; a ``#`` without a tag begins a comment.
+    Tags are IOB1, IOB2, IOE2, BIOES or BILOU, in the last column; of several columns of entities, as GermEval's of
+    nested ones, the first counts. Tabs separate the columns of a line that has any, so that words may hold blanks.
+    Columns before the word are skipped, a language before all words is taken off, words without a visible sign are left
+    out, and the log says so. Document marks only end sentences; a ``#`` without a tag begins a comment.
     """
     lines = [(number, line.strip(" ").rstrip(" \t")) for number, line in lines_of(path)]
     # Not str.split: a no-break space is part of a word.
@@ -61,15 +63,24 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     sentences = [sentence for sentence in sentences if sentence]
     if not sentences:
         raise FactsError(f"{path} has no sentences; expected CoNLL-2003's columns")
-    if (longest := max(map(len, sentences))) > _LONGEST:
+    undivided = len(sentences) == 1 or all(any(cells) for _, cells in split)
+    if (longest := max(map(len, sentences))) > (_LONGEST_UNDIVIDED if undivided else _LONGEST):
         raise FactsError(f"{path} has a sentence of {longest:,} words; expected an empty line after each sentence")
-    word, tags = _word_column(sentences, width), _tag_columns(sentences, width)
+    if undivided:
+        _log.warning("%s: sentences of up to %d words; an empty line ends each, and none parts two", path, longest)
+    tags = _tag_columns(sentences, width)
+    word = _word_column(sentences, tags[0])
+    rows = [cells for sentence in sentences for cells in sentence]
+    if len(rows) > 1 and all(_LANGUAGE.match(cells[word]) for cells in rows):
+        _log.warning("%s: %s before every word is taken off", path, rows[0][word].partition(":")[0] + ":")
+        for cells in rows:
+            cells[word] = cells[word].partition(":")[2]
     if word or tags[0] < width - 1:
         _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, tags[0] + 1)
     if others := [place + 1 for place in tags[1:]]:
         _log.warning("%s: tags of column %s are not read", path, ", ".join(map(str, others)))
     visible = [[cells for cells in rows if any(map(_is_visible, cells[word]))] for rows in sentences]
-    if empty := sum(map(len, sentences)) - sum(map(len, visible)):
+    if empty := len(rows) - sum(map(len, visible)):
         _log.warning("%s: words without a visible sign left out: %d", path, empty)
     return [
         TaggedSentence(
@@ -95,23 +106,24 @@ def _tag_columns(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> li
     return found or [width - 1]
 
 
-def _word_column(sentences: Sequence[Sequence[Sequence[str]]], width: int) -> int:
-    """The first column with letters that is not the same for all words of each sentence, else column 0."""
-    for place in range(width - 1):
-        columns = [[cells[place] for cells in sentence] for sentence in sentences]
-        letters = any(any(map(str.isalpha, cell)) for column in columns for cell in column)
-        if letters and any(len(set(column)) > 1 for column in columns):
-            return place
-    return 0
+def _word_column(sentences: Sequence[Sequence[Sequence[str]]], end: int) -> int:
+    """The first of the columns before ``end`` with most different cells, which differ in a sentence and are no ids."""
+
+    def different(place: int) -> int:
+        columns = [{cells[place] for cells in sentence} - {""} for sentence in sentences]
+        cells = set().union(*columns)
+        ids = 2 * sum(re.search(r"\d", cell) is not None for cell in cells) > len(cells)
+        return len(cells) if any(len(column) > 1 for column in columns) and not ids else 0
+
+    return max(range(end), key=different)
 
 
 def iob2(tags: Sequence[str]) -> list[str]:
-    """Tags with ``B-`` at the start of every entity, from IOB1, IOB2, BIOES or BILOU."""
+    """Tags with ``B-`` at the start of every entity, from IOB1, IOB2, IOE1, IOE2, BIOES or BILOU."""
     fixed = []
-    tags = [_IOB.get(tag[0], tag[0]) + tag[1:] for tag in tags]
     for before, tag in zip(["O", *tags], tags, strict=False):
-        starts = tag != "O" and (tag[0] == "B" or before[1:] != tag[1:])
-        fixed.append(f"B{tag[1:]}" if starts else tag)
+        starts = tag != "O" and (tag[0] in "BSU" or before[0] in "ELSU" or before[1:] != tag[1:])
+        fixed.append(f"B{tag[1:]}" if starts else _IOB.get(tag[0], tag[0]) + tag[1:])
     return fixed
 
 

@@ -25,6 +25,10 @@ from probing.kernel.text import (
 
 _log = logging.getLogger(__name__)
 
+#: Names of the training part and of the held-out part, best first.
+_PARTS = (("train",), ("dev", "validation", "valid", "val", "test"))
+#: QuAC's text of no answer, which is also the end of its passages.
+_NO_ANSWER = "CANNOTANSWER"
 _EXPECTED = "expected data > paragraphs > qas > answers, or JSON lines with context, question and answers"
 
 
@@ -66,19 +70,23 @@ def read_squad(path: Path, left_out: Counter[str]) -> list[Question]:
 
 
 def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple[list[Question], list[Question]]:
-    """Training and test questions: the official files, or train.json and dev.json, if there; else all split by article.
+    """Training and test questions: the official files, or such as train.json and dev.json; else all split by article.
 
     ``impossible`` keeps the questions without an answer (SQuAD 2.0), and takes only files that have such; without it
     the answerable part of every file serves as SQuAD 1.1.
     """
     version = "2.0" if impossible else "1.1"
-    official = [folder / f"{part}-v{version}.json" for part in ("train", "dev")]
-    for named in (official, [folder / "train.json", folder / "dev.json"]):
-        if all(path.is_file() for path in named):
-            train, dev = (_answerable(read_squad(path, left_out), impossible, left_out) for path in named)
+    files = json_files(folder)
+    for ending in (f"-v{version}.json", ".json", ".jsonl"):
+        named = [[path for name in names for path in files if path.name == name + ending][:1] for names in _PARTS]
+        if all(named):
+            paths = [path for (path,) in named]
+            if others := [path.name for path in files if path not in paths]:
+                _log.warning("%s: not read beside %s: %s", folder, paths[1].name, ", ".join(others))
+            train, dev = (_answerable(read_squad(path, left_out), impossible, left_out) for path in paths)
             return train, dev
     questions: dict[tuple[str, str], Question] = {}
-    for path in json_files(folder):
+    for path in files:
         of_file = read_squad(path, left_out)
         if impossible and all(question.answers for question in of_file):
             left_out["questions of files without unanswerable ones"] += len(of_file)
@@ -88,7 +96,7 @@ def squad_parts(folder: Path, impossible: bool, left_out: Counter[str]) -> tuple
             questions.setdefault((question.context, question.question), question)
     if not questions:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in left_out.items() if number) or "nothing"
-        expected = f"expected {official[0].name} and {official[1].name}, or files in their format"
+        expected = f"expected train-v{version}.json and dev-v{version}.json, or files in their format"
         raise FactsError(f"{folder} has no questions that serve (left out: {reasons}); {expected}")
     # Two files may have the same article under two titles; a passage belongs to its first title.
     title_of: dict[str, str] = {}
@@ -135,7 +143,7 @@ def _text(row: Mapping[str, Any], key: str) -> str:
     if not isinstance(row[key], str) or not row[key].strip():
         raise ValueError(f"{key!r} is {row[key]!r}, expected text")
     refuse_half_characters(row[key], repr(key), FactsError)
-    return without_controls(row[key])
+    return without_controls(row[key]).removesuffix(_NO_ANSWER)
 
 
 def _answers(entry: Mapping[str, Any], context: str) -> tuple[tuple[str, int], ...]:
@@ -160,7 +168,7 @@ def _answers(entry: Mapping[str, Any], context: str) -> tuple[tuple[str, int], .
     answers = [
         (without_controls(answer["text"]), str(answer["answer_start"]))
         for answer in recorded
-        if (answer["text"] or "").strip()
+        if (answer["text"] or "").strip() not in ("", _NO_ANSWER)
     ]
     for text, start in answers:
         if not start.isdecimal() or context[int(start) : int(start) + len(text)] != text:
