@@ -26,9 +26,17 @@ from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, la
 from probing.live.page_live_models import Choice
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
+from probing.live.page_swap import draw_swap
 from probing.live.report import every_token_of, first_layers
 
-TABS = {"gap": "A gap", "tokens": "All tokens", "spans": "Chosen words", "sentence": "Whole sentence", "pairs": "Pairs"}
+TABS = {
+    "gap": "A gap",
+    "swap": "Swap",
+    "tokens": "All tokens",
+    "spans": "Chosen words",
+    "sentence": "Whole sentence",
+    "pairs": "Pairs",
+}
 OPTIONS = ("live_models", "live_head", "watch", "top", "pieces", "perturbation", "replaced")
 MAX_WATCHED = 6
 #: Words of a layer that are asked, for the curves of those that are shown.
@@ -373,7 +381,14 @@ def one_cell(got: EveryToken, stamp: Stamp, layer: int, position: int) -> None:
     blocks.table_with_download(cell, shown=cells, stamp=stamp, name="live-cell", column_config=config)
 
 
-DRAWN = {"gap": gap, "tokens": tokens, "spans": draw_spans, "sentence": draw_sentence, "pairs": draw_pairs}
+DRAWN = {
+    "gap": gap,
+    "tokens": tokens,
+    "spans": draw_spans,
+    "sentence": draw_sentence,
+    "pairs": draw_pairs,
+    "swap": draw_swap,
+}
 
 view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
 with selection.open_tab("ask_view", TABS, view.page) as tab:

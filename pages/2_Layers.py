@@ -15,6 +15,7 @@ from probing.facts.figures_pairs import loss_points
 from probing.facts.figures_relations import MAX_LINES, ORDERS, relation_curves, relation_map
 from probing.facts.forgotten import DEFINITIONS
 from probing.facts.page_candidates import draw_candidates
+from probing.facts.page_carried import draw_carried
 from probing.facts.page_clearest import findings
 from probing.facts.report_forgotten import by_model, forgotten, relation_forgetting, with_yardsticks
 from probing.facts.report_layers import (
@@ -43,7 +44,12 @@ from probing.kernel.models.names import HEADS, LEAST_SQUARES, LOGIT_LENS, head_o
 from probing.kernel.store.stored import fact_runs
 from probing.terms import METRICS
 
-TABS = {"relations": "Relations", "heads": "Does the reader matter?", "candidates": "Answers of several words"}
+TABS = {
+    "relations": "Relations",
+    "carried": "Does the model go by it?",
+    "heads": "Does the reader matter?",
+    "candidates": "Answers of several words",
+}
 NO_FACTS = "No facts are left under these filters. Loosen them."
 #: Familiar relations of the paper's Figure 3: member of, diplomatic relation, official language.
 FIGURE_3 = ("P463", "P530", "P37")
@@ -648,6 +654,8 @@ with selection.open_tab("layers_tab", TABS, view.page) as tab:
         relations_tab(view, relations, minus)
     elif tab == "heads":
         heads_tab(view, minus)
+    elif tab == "carried":
+        draw_carried(view)
     else:
         draw_candidates(view)
 end(view)

@@ -16,6 +16,7 @@ from probing.facts.figures import answer_shares, layer_curve
 from probing.facts.figures_pairs import alluvial, paired_curve
 from probing.facts.figures_relations import relation_slopes
 from probing.facts.forgotten import FATES, outcome_words
+from probing.facts.page_carried import draw_carried_pair
 from probing.facts.report_layers import answer_drift, by_layer, early_exit
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.totals import KIND_LABELS, KINDS
@@ -491,6 +492,7 @@ else:
                 {"relations": relations, "layers": layers}[tab](pair)
             else:
                 draw_tab = {
+                    "carried": draw_carried_pair,
                     "when": draw_when,
                     "prevention": draw_prevention,
                     "beyond": draw_changes,

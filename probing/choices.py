@@ -24,8 +24,8 @@ from probing.sentences.figures import POOLING_NAMES
 page_live_models.of_own_runs = asked_models
 
 #: Tabs: fill a gap, predict every token, label spans of words, analyse a whole sentence, or compare the words of
-#: minimal pairs.
-VIEWS = ("gap", "tokens", "spans", "sentence", "pairs")
+#: minimal pairs, or put one sentence's state into another.
+VIEWS = ("gap", "tokens", "spans", "sentence", "pairs", "swap")
 SCALES = ("rank", "probability", "entropy")
 TOPS = (3, 5, 10)
 #: Tokens that fill a gap; 0: as many as the first followed word has.
@@ -45,6 +45,12 @@ SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
     "The keys to the cabinet are on the table in the hall .",
     "The band did not play any songs on the first day of the festival .",
+)
+#: Two sentences with different answers each.
+SWAP_EXAMPLES = (
+    ("Paris is the capital of [MASK].", "Rome is the capital of [MASK]."),
+    ("Mozart was born in [MASK].", "Chopin was born in [MASK]."),
+    ("A dog is an [MASK].", "Fresh snow is [MASK]."),
 )
 #: The token whose attention is shown first, from 0: in the first of these sentences "bank".
 WORD = 4
@@ -103,6 +109,11 @@ class AskSelection:
     attending: int = WORD
     attention_head: int = 0
     swapped: int = noted(0, widget="number_input", label="Word swapped with the next", min_value=0, step=1)
+    swap_from: str = noted(SWAP_EXAMPLES[0][0], label="State from")
+    swap_into: str = noted(SWAP_EXAMPLES[0][1], label="put into the gap of")
+    hidden_words: tuple[str, ...] = noted(
+        (), widget="pills", selection_mode="multi", label="Hidden from the gap", label_visibility="collapsed"
+    )
     likelier: str = noted("", max_chars=400)
     unlikelier: str = noted("", max_chars=400)
     minimal_pair: int | None = noted(None, label="Pair", label_visibility="collapsed")
@@ -111,6 +122,7 @@ class AskSelection:
 COMPARE_TABS = {
     "relations": "Relations",
     "layers": "Layer by layer",
+    "carried": "Does it go by it?",
     "when": "When",
     "prevention": "What prevents it",
     "beyond": "Beyond facts",
@@ -283,7 +295,7 @@ DEFINITION_WORDS = {
     "authors": "t-test (authors' code)",
     "caption": "any gain (Table 2's caption)",
 }
-LAYERS_TABS = ("relations", "heads", "candidates")
+LAYERS_TABS = ("relations", "carried", "heads", "candidates")
 
 
 @declared("layers", "models", "heads", "probe_sets", *ONE_RUN, "k", "average", *FILTERS)

@@ -14,6 +14,7 @@ HEADS = "heads"
 SHARED_AS = {
     "knowledge": "predictions",
     "candidates": "predictions",
+    "carried": "predictions",
     "edges": "edges",
     "sentences": "sentences",
     "changes": "sentences",
@@ -26,11 +27,13 @@ def kinds() -> "dict[str, Kind]":
     """Subject -> its kind of runs."""
     from probing.changes.kind import CHANGES
     from probing.edges.kind import EDGES
-    from probing.facts.kind import CANDIDATES, FACTS
+    from probing.facts.kind import CANDIDATES, CARRIED, FACTS
     from probing.forgetting.kind import FORGETTING, SERIES
     from probing.sentences.kind import SENTENCES
 
-    return dict(zip(SHARED_AS, (FACTS, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+    return dict(
+        zip(SHARED_AS, (FACTS, CANDIDATES, CARRIED, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True)
+    )
 
 
 def kinds_of(what: str) -> "list[Kind]":
@@ -39,7 +42,7 @@ def kinds_of(what: str) -> "list[Kind]":
 
 
 def reports() -> "dict[str, Reports]":
-    """Subject -> its reports."""
+    """Subject -> its reports; what is carried is reported with the facts."""
     from probing.changes.report import CHANGES
     from probing.edges.report import EDGES
     from probing.facts.report import KNOWLEDGE
@@ -47,7 +50,8 @@ def reports() -> "dict[str, Reports]":
     from probing.forgetting.report import FORGETTING, SERIES
     from probing.sentences.report import SENTENCES
 
-    return dict(zip(SHARED_AS, (KNOWLEDGE, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+    reported = [subject for subject in SHARED_AS if subject != "carried"]
+    return dict(zip(reported, (KNOWLEDGE, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
 
 
 #: Subject -> its reports, imported when one is needed.

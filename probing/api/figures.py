@@ -15,8 +15,9 @@ from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.report_summary import PARTS
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.targets import AT, CUMULATIVE
-from probing.facts import report_candidates
+from probing.facts import report_candidates, report_carried
 from probing.facts.figures import candidate_curve, metric_curve, total_bars
+from probing.facts.figures_carried import carried_curves
 from probing.facts.figures_pairs import alluvial
 from probing.facts.figures_relations import relation_map
 from probing.facts.report import chosen_pairs, chosen_runs
@@ -196,6 +197,17 @@ def _among_candidates(asked: Asked) -> "go.Figure":
     return candidate_curve(points, average=average, controls=asked.controls, **asked.lines)
 
 
+def _carried(asked: Asked) -> "go.Figure":
+    """What is read, carried and settled by layer, a panel for each model, at most two."""
+    points = asked.read(report_carried.by_layer, list(report_carried.chosen(asked.db, asked.choice)["run_id"]))
+    if points["probe_set"].nunique() > 1:
+        sets = ", ".join(points["probe_set"].unique())
+        raise FigureError(f"the figure shows one probe set, and there are {sets}: give probe_set")
+    if (models := points["model"].nunique()) > 2:
+        raise FigureError(f"got {models} models; the figure shows at most 2: narrow model")
+    return carried_curves(points, labels=asked.labels)
+
+
 def _edges(asked: Asked, published: bool = True) -> EdgePanels:
     """The panels of the page Grammar; the figures other than F1 by layer show cumulative probes."""
     runs = edge_runs(asked.db)
@@ -351,6 +363,7 @@ FIGURES: dict[tuple[str, str], Callable[..., "go.Figure"]] = {
     ("facts", "forgotten"): _forgotten,
     ("facts", "transitions"): _transitions,
     ("candidates", "layers"): _among_candidates,
+    ("facts", "carried"): _carried,
     ("edges", "summary"): _edge_summary,
     ("edges", "scores"): _edge_scores,
     ("edges", "labels"): _edge_labels,

@@ -118,6 +118,69 @@ class Model:
         except SeveralMasks as error:
             raise SeveralMasks(f"{error} (mask=0 is the first)", error.positions) from None
 
+    def swap(self, first: str, second: str, top: int = 5, watch: str | Sequence[str] | None = None) -> Answer:
+        """What the second sentence says if its gap gets the first one's state after each layer.
+
+        Args:
+            first: text with one gap, whose state is taken.
+            second: text with one gap, into which it is put; the layers above go on from there.
+            top: number of best tokens per layer.
+            watch: a word or words of one token to follow.
+
+        Returns:
+            The predictions of the last layer; its row of layer l is with the state after layer l. At the last layer
+            they are those of the first sentence.
+
+        Raises:
+            OptionError: if an argument has another type.
+            PromptError: as in ``ask``, and if a watched word has several tokens.
+            ModelError: if the architecture has no layers as modules.
+
+        >>> import probing
+        >>> of = "{} is the capital of [MASK].".format
+        >>> swapped = probing.load("nesia-mini").swap(of("Paris"), of("Rome"))
+        >>> swapped.table.query("rank == 1")["token"].iloc[[0, -1]].tolist()
+        ['italy', 'france']
+        """
+        from probing.live.swap import ask_swapped
+
+        with in_a_notebook():
+            first, second = (text(*each, "one text with a gap") for each in (("first", first), ("second", second)))
+            followed = several("watch", watch, none=True)
+            return Answer(ask_swapped(self.live, first, second, whole_number("top", top), followed))
+
+    def cut(
+        self, sentence: str, words: str | Sequence[str], top: int = 5, watch: str | Sequence[str] | None = None
+    ) -> Answer:
+        """What a sentence says if its gap does not see some words above each layer.
+
+        Args:
+            sentence: text with one gap.
+            words: of the sentence, hidden wherever they occur; all other tokens still see them.
+            top: number of best tokens per layer.
+            watch: a word or words of one token to follow.
+
+        Returns:
+            The predictions of the last layer; in its row of layer l the words are hidden above layer l, so at the last
+            layer nothing is.
+
+        Raises:
+            OptionError: if an argument has another type.
+            PromptError: as in ``swap``, and if the sentence lacks a word.
+            ModelError: if the architecture has no layers as modules, or its attention takes no mask of single tokens.
+
+        >>> import probing
+        >>> cut = probing.load("nesia-mini").cut("Paris is the capital of [MASK].", "Paris", watch="france")
+        >>> cut.table.query("rank == 1")["token"].iloc[-1]
+        'france'
+        """
+        from probing.live.swap import ask_cut
+
+        with in_a_notebook():
+            sentence = text("sentence", sentence, "one text with a gap")
+            hidden, followed = several("words", words), several("watch", watch, none=True)
+            return Answer(ask_cut(self.live, sentence, hidden, whole_number("top", top), followed))
+
     def every_token(self, sentence: str, top: int = 5) -> TokenAnswer:
         """Predicts every token of a sentence at every layer; the sentence needs no gap.
 

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from probing.kernel.figures.theme import go
 
 #: Kind of runs -> its reports.
-REPORTS = Declared[Reports](lambda: {kind.name: reports()[subject] for subject, kind in kinds().items()})
+REPORTS = Declared[Reports](
+    lambda: {kind.name: reports()[subject] for subject, kind in kinds().items() if subject in reports()}
+)
 #: Columns of ``Results.models`` that hold tuples of names.
 _LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 #: Columns of ``Results.runs``.

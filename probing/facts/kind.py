@@ -2,8 +2,9 @@
 
 from probing.facts import tables
 from probing.facts.counts import count_facts
-from probing.facts.requests import CandidateRunConfig, RunConfig
+from probing.facts.requests import CandidateRunConfig, CarriedRunConfig, RunConfig
 from probing.facts.store_candidates import candidate_runs
+from probing.facts.store_carried import carried_runs
 from probing.kernel.fact import TOO_LONG
 from probing.kernel.metric import RANKS
 from probing.kernel.store.kinds import ASKED, Kind, Rule
@@ -230,5 +231,66 @@ CANDIDATES = Kind(
     line=(
         "{head:<13} {probe_set:<12} {template_set:<10} {measure}: read {n_read:,} = ranked {n_probed:,} + left out"
         " ({left_out})"
+    ),
+)
+
+
+CARRIED_RULES = (
+    Rule(
+        f"""SELECT run_id AS id, n_read, n_probed, sum_of_reasons(left_out) AS n_left FROM {ASKED}
+            WHERE n_read <> n_probed + sum_of_reasons(left_out)""",
+        "{n_read:,} facts were read, {n_probed:,} asked and {n_left:,} left out",
+    ),
+    Rule(
+        f"""SELECT r.run_id AS id, f.part, count(*) AS n,
+                least(any_value((r.conf->>'sample')::BIGINT),
+                    if(f.part = 'known', any_value(n_known), any_value(n_inner))) AS wanted
+            FROM {ASKED} r JOIN carried_facts f USING (run_id) GROUP BY r.run_id, f.part HAVING n <> wanted""",
+        "{n:,} {part} facts, expected {wanted:,}",
+    ),
+    Rule(
+        f"""SELECT r.run_id AS id, f.fact_id, count(k.layer) AS n, any_value(r.layers) AS layers
+            FROM {ASKED} r JOIN carried_facts f USING (run_id)
+            LEFT JOIN carried_layers k ON k.run_id = f.run_id AND k.fact_id = f.fact_id
+            GROUP BY r.run_id, f.fact_id HAVING n <> any_value(r.layers) OR max(k.layer) <> any_value(r.layers) - 1""",
+        "{n} layers of the fact {fact_id}, expected {layers}",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, fact_id FROM carried_layers k ANTI JOIN carried_facts f USING (run_id, fact_id)
+            SEMI JOIN {ASKED} r USING (run_id)""",
+        "a layer is of the fact {fact_id}, which is none of the run's",
+    ),
+    # After the last layer the state is what the head reads, and nothing is hidden.
+    Rule(
+        f"""SELECT run_id AS id, fact_id FROM {ASKED} r JOIN carried_facts f USING (run_id)
+            JOIN carried_layers k USING (run_id, fact_id)
+            WHERE k.layer = r.layers - 1 AND ((f.part = 'known') <> k.read OR k.alone <> k.read
+                OR k.against <> k.read OR k.settled <> k.read)""",
+        "fact {fact_id}: at the last layer it is not as the last layer answers it",
+    ),
+    Rule(
+        f"""SELECT run_id AS id, fact_id FROM {ASKED} r JOIN carried_facts f USING (run_id)
+            JOIN carried_layers k USING (run_id, fact_id)
+            WHERE f.part = 'inner' AND coalesce(k.against, k.against_null, k.alone_null) IS NOT NULL
+                OR (f.host IS NULL) <> (k.against IS NULL) OR (f.third IS NULL) <> (k.against_null IS NULL)""",
+        "fact {fact_id} is measured with a host or third fact that it does not have",
+    ),
+)
+
+
+#: Shared with the runs on facts.
+CARRIED = Kind(
+    "carried",
+    CarriedRunConfig,
+    tables.CARRIED_TABLES,
+    CARRIED_RULES,
+    about=tables.__doc__,
+    listed=carried_runs,
+    command="probe --measure carried",
+    title="what is carried",
+    needs=("carried_facts", "carried_layers"),
+    line=(
+        "{probe_set:<12} {template_set:<10} read {n_read:,} = asked {n_probed:,} + left out ({left_out}); last layer"
+        " answers {n_known:,}, only inner ones {n_inner:,}"
     ),
 )

@@ -16,7 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from probing.facts.askable import askable
-from probing.facts.requests import INDEPENDENT, VOCABULARY, ProbeRequest, RunConfig
+from probing.facts.requests import CARRIED, INDEPENDENT, VOCABULARY, ProbeRequest, RunConfig
 from probing.facts.sources import is_own, read_facts
 from probing.facts.store import prediction_columns
 from probing.facts.stored_run import (
@@ -372,7 +372,11 @@ def probe_sets(
     refuse_taken_name(encoder, [target] if request.out else result_folders())
     asked, drift = _opened(request, encoder, entry, say)
     prepare, store, runs = _prepared, _store, "runs"
-    if request.measure != VOCABULARY:
+    if request.measure == CARRIED:
+        from probing.facts import carried_run
+
+        prepare, store, runs = carried_run.prepared, carried_run.store, "carried_runs"  # type: ignore[assignment]
+    elif request.measure != VOCABULARY:
         from probing.facts import candidate_run
 
         prepare, store, runs = candidate_run.prepared, candidate_run.store, "candidate_runs"  # type: ignore[assignment]

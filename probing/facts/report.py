@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from probing.facts import report_carried
 from probing.facts.forgotten import DEFINITIONS, FATES, PARTS, fate_of, outcome_words, part_of
 from probing.facts.report_any import COLUMNS as _RIGHT_ANY
 from probing.facts.report_any import right_any
@@ -46,6 +47,7 @@ _TRANSITIONS = Columns(_OUTCOMES, _FATES)
 _FACTS = FACT_COLUMNS.without("base_run_id run_id")
 _FACTS_SHOWN = Columns("probe_set head k part relation subject object base_rank rank base_answer answer fate")
 _TASKS_SHOWN = Columns("model objective metric value low high baseline baseline_name n verdict")
+_CARRIED = ("carried", "carried_lost")
 _OF_FACTS = ("precision", "right_any", "total", "forgotten", "transitions", "facts")
 
 
@@ -123,6 +125,9 @@ def _with_set(table: pd.DataFrame) -> Sequence[str]:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
+    if choice.report.name in _CARRIED:
+        report_carried.refuse(db, choice)
+        return
     if choice.report.name == "tasks":
         # Some models have a score without a run on facts.
         refuse_unstored(
@@ -135,7 +140,7 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 def _hint(db: Database, choice: Choice) -> str:
-    if choice.report.name == "tasks":
+    if choice.report.name in ("tasks", *_CARRIED):
         return ""
     chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
     return (
@@ -201,6 +206,22 @@ KNOWLEDGE = Reports(
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
+        Report(
+            "knowledge",
+            "carried",
+            "whether the model goes by what a layer shows",
+            lambda db, choice: report_carried.by_layer(db, list(report_carried.chosen(db, choice)["run_id"])),
+            report_carried.COLUMNS,
+            shown=Columns(NAMES, "part measure layer n value low high null above_null above_low above_high"),
+        ),
+        Report(
+            "knowledge",
+            "carried_lost",
+            "of the facts that fine-tuning lost, what layers read and what is carried",
+            lambda db, choice: report_carried.lost(db, list(report_carried.chosen(db, choice)["run_id"])),
+            report_carried.LOST_COLUMNS,
+            shown=report_carried.LOST_COLUMNS.without("run_id"),
+        ),
         Report("knowledge", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
@@ -213,7 +234,7 @@ KNOWLEDGE = Reports(
         Filter(
             "probe_set",
             "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.",
-            only=_OF_FACTS,
+            only=(*_OF_FACTS, *_CARRIED),
         ),
         Filter("k", "1, 10 or 100; repeatable. None: all, for facts 1.", int, RANKS, only=_OF_FACTS),
         Filter(
@@ -230,7 +251,7 @@ KNOWLEDGE = Reports(
             known=DEFINITIONS,
             only=_OF_FACTS,
         ),
-        Filter("templates", "Template set of the prompts.", usual="default", single=True, only=_OF_FACTS),
+        Filter("templates", "Template set of the prompts.", usual="default", single=True, only=(*_OF_FACTS, *_CARRIED)),
         Filter(
             "base",
             "For transitions and facts: the model to compare with. None: the model's base.",

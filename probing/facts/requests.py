@@ -14,12 +14,12 @@ from probing.kernel.requests import SHIPPED, FactsConfig, ModelName, OfModel, St
 
 #: Formats of the numbers of a body; its head computes in float32, or in float64 with it.
 DTYPES = ("float32", "float64", "bfloat16")
-#: What is asked of the right answer: its rank in the vocabulary if it is one token, or its rank among candidates of any
-#: number of tokens, by the log-likelihood of its tokens.
-MEASURES = ("vocabulary", "independent", "answer_l2r", "within_word_l2r")
-VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R = MEASURES
+#: What is asked of the right answer: its rank in the vocabulary if it is one token; its rank among candidates of any
+#: number of tokens, by the log-likelihood of its tokens; or whether the model goes by what a layer shows of it.
+MEASURES = ("vocabulary", "independent", "answer_l2r", "within_word_l2r", "carried")
+VOCABULARY, INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R, CARRIED = MEASURES
 #: The measures that rank candidates.
-AMONG_CANDIDATES = MEASURES[1:]
+AMONG_CANDIDATES = (INDEPENDENT, ANSWER_L2R, WITHIN_WORD_L2R)
 
 
 class RunConfig(FactsConfig):
@@ -41,6 +41,15 @@ class CandidateRunConfig(FactsConfig):
 
 
 Head = Annotated[str | None, Option(f"{listed()}; none: tied or, if none are trained, logit_lens.")]
+
+
+class CarriedRunConfig(FactsConfig):
+    """Everything that decides the result of a run on whether the model goes by what its layers show."""
+
+    #: Checksum of each fact's group, host and third fact.
+    hosts_sha256: str
+    #: The most facts of each group.
+    sample: int
 
 
 @dataclass(frozen=True)
@@ -67,10 +76,12 @@ class ProbeRequest(StoredRuns):
         Option(
             "vocabulary: the answer's rank among all tokens, if it is one token. Answers of any number of tokens are"
             " ranked among candidates: independent (its tokens are masked together), answer_l2r (left to right through"
-            " the answer), within_word_l2r (left to right through each word).",
+            " the answer), within_word_l2r (left to right through each word). carried: whether the model goes by what a"
+            " layer shows, on a sample of the facts.",
             known=MEASURES,
         ),
     ] = VOCABULARY
+    sample: Annotated[int, Option("Facts for carried, over all relations.", least=1)] = 1000
     candidates: Annotated[
         Path | None, Option("File with the candidates, one per line; none: the answers of the relation.")
     ] = None
@@ -78,9 +89,9 @@ class ProbeRequest(StoredRuns):
 
     def check(self) -> None:
         """Raises an error for options that exclude each other; gives the kind of heads its usual name."""
-        if self.measure == VOCABULARY and self.candidates:
+        if self.measure not in AMONG_CANDIDATES and self.candidates:
             raise OptionError(
-                f"got {spelled('candidates', self.candidates)} with {spelled('measure', VOCABULARY)}; candidates are"
+                f"got {spelled('candidates', self.candidates)} with {spelled('measure', self.measure)}; candidates are"
                 f" ranked with {spelled('measure')} {', '.join(AMONG_CANDIDATES)}"
             )
         if self.measure != VOCABULARY:
@@ -92,6 +103,13 @@ class ProbeRequest(StoredRuns):
                     )
         if self.head is not None:
             object.__setattr__(self, "head", canonical_head(self.head))
+        if self.measure == CARRIED:
+            if self.head not in (None, LOGIT_LENS):
+                raise OptionError(
+                    f"got {spelled('head', self.head)} with {spelled('measure', CARRIED)}, where the model's own head"
+                    f" reads; leave {spelled('head')} out"
+                )
+            object.__setattr__(self, "head", LOGIT_LENS)
         if self.head == LOGIT_LENS and self.seed:
             raise HeadError(
                 f"got seed {self.seed} for {LOGIT_LENS}: it is not trained, so it has no other seed; leave"

@@ -90,9 +90,9 @@ class LiveModel:
     def _followed(self, word: str, prompt: str, mask_index: int) -> _Followed:
         """The word, its token ids, and a note if only a token of the vocabulary looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
-        row, text, tokenizer = self._row(prompt), self._common_mask(prompt), self.encoder.tokenizer
+        row, text, tokenizer = self._row(prompt), self.common(prompt), self.encoder.tokenizer
         self._position(row, mask_index)
-        if not word.strip() or MASK in self._common_mask(word) or word.strip() in tokenizer.all_special_tokens:
+        if not word.strip() or MASK in self.common(word) or word.strip() in tokenizer.all_special_tokens:
             raise UnknownWord(f"got {word!r} as the word to follow; expected a word", "no word")
         (ids,) = cut_in(text, [word.strip()], self.encoder, mask_index).pieces
         if len(ids) == 1:
@@ -157,7 +157,7 @@ class LiveModel:
         masked = self._masked(row, position, pieces)
         best = self._best_first(masked, position, pieces, top, check, pause) if pieces > 1 else None
         read = read or partial(self._log_probabilities, check=check)
-        return self._answer(self._common_mask(prompt), row, position, read, top, followed, started, best)
+        return self._answer(self.common(prompt), row, position, read, top, followed, started, best)
 
     def fill_left_to_right(
         self,
@@ -173,7 +173,7 @@ class LiveModel:
         ``pause`` is called before every gap, when the model is not in use. Errors as in ``ask``.
         """
         tokenizer = self.encoder.tokenizer
-        text, row = self._common_mask(prompt), self._row(prompt)
+        text, row = self.common(prompt), self._row(prompt)
         answers: list[Answer] = []
         self._position(row, 0)
         _check_top(top, len(self.encoder.token_ids))
@@ -227,7 +227,7 @@ class LiveModel:
         of = np.stack(ids)
         words = {int(token): self._text((int(token),)) for token in np.unique(of)}
         pieces = tuple(tokenizer.convert_ids_to_tokens(row))
-        seconds, device, shown_text = time.perf_counter() - started, str(self.encoder.device), self._common_mask(text)
+        seconds, device, shown_text = time.perf_counter() - started, str(self.encoder.device), self.common(text)
         return EveryToken(
             self.encoder.name, self.kind, device, seconds, shown_text, pieces, tuple(row), of, np.stack(odds), words
         )
@@ -377,14 +377,15 @@ class LiveModel:
             self._shown[ids] = " ".join(readable_token(tokenizer, one) for one in ids) if NO_TEXT in text else text
         return self._shown[ids]
 
-    def _common_mask(self, prompt: str) -> str:
+    def common(self, prompt: str) -> str:
+        """The prompt with ``[MASK]`` in every gap."""
         return with_masks(prompt.replace(self.encoder.tokenizer.mask_token, MASK))
 
     def _row(self, prompt: str) -> list[int]:
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with a gap, written {MASK} or ___")
         refuse_half_characters(prompt, "the prompt", PromptError)
-        return self._fitting(tokenize([self._common_mask(prompt)], self.encoder)[0])
+        return self._fitting(tokenize([self.common(prompt)], self.encoder)[0])
 
     def _fitting(self, row: list[int], pieces: int = 1) -> list[int]:
         if len(row) > self.encoder.max_pieces:

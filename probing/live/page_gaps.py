@@ -116,11 +116,12 @@ def grids(
     note: str = "",
     steps: str = "layer",
     table: pd.DataFrame | None = None,
+    caption: str = "",
 ) -> None:
     """Draws one grid per model, two next to each other, and the row below them.
 
     ``how``: what this sentence adds to how the grids are read; ``note``: what the grids are; ``steps``: what a row is,
-    if it is no layer; ``table``: the numbers, if they are others than those of the grids.
+    if it is no layer; ``table``: the numbers, if they are others than those of the grids; ``caption`` if it is another.
     """
     columns, phrases = selection.of(AskSelection).top, max(answer.filled for answer in answers) > 1
     drawn = [grid(view, answer, note) for answer in answers]
@@ -135,7 +136,7 @@ def grids(
         table=numbers.dropna(axis="columns", how="all") if table is None else table,
         stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
-        caption=_PHRASES if phrases else CAPTIONS[steps],
+        caption=caption or (_PHRASES if phrases else CAPTIONS[steps]),
         how=f"{HOW} {HOW_PHRASES} {how}" if phrases else f"{HOW} {how}",
     )
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from probing.changes.perplexity import base_cross_entropy, cross_entropy, masked_blocks, replaced_cross_entropy
-from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of
+from probing.kernel.models.layer_swap import NOT_ALONE, NotReplaceable, layers_of
 from tests import tiny_models
 from tests.kernel.test_layer_replacement import changed
 
@@ -18,7 +18,7 @@ def blocks_of(encoder, blocks=6, **settings):
     return masked_blocks(LINES, encoder.tokenizer, blocks, 24, **settings)
 
 
-@pytest.fixture(params=sorted(LAYERS))
+@pytest.fixture(params=sorted(tiny_models.KINDS.keys() - NOT_ALONE.keys()))
 def pair(request, encoder_of):
     """An encoder whose layers and embeddings were moved, and its base."""
     base = encoder_of(request.param)

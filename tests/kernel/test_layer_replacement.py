@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from probing.kernel.models.layer_swap import LAYERS, NotReplaceable, layers_of, replace_layers, replaced_states
+from probing.kernel.models.layer_swap import NOT_ALONE, NotReplaceable, layers_of, replace_layers, replaced_states
 from probing.kernel.models.load import load_encoder
 from probing.kernel.models.states import all_hidden_states, tokenize
 from probing.kernel.questions import NoMask
@@ -28,7 +28,7 @@ def changed(encoder, *, embeddings: bool = False):
     return replace(encoder, name="tuned", body=body.eval(), weights_id="tuned", base=encoder.name)
 
 
-@pytest.fixture(params=sorted(LAYERS))
+@pytest.fixture(params=sorted(tiny_models.KINDS.keys() - NOT_ALONE.keys()))
 def pair(request, encoder_of):
     """A fine-tuned encoder with its base's embeddings, and the base."""
     base = encoder_of(request.param)

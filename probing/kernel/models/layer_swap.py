@@ -1,15 +1,18 @@
-"""A fine-tuned encoder with some layers replaced by the base's, to find the layers whose change lost an answer.
+"""Runs the upper layers of an encoder on given states: with other states, the base's layers, or edges cut.
 
 Merchant et al. (2020, "What happens to BERT embeddings during fine-tuning?") and Mosbach et al. (2020) replace the last
-layers and measure the loss; here the predictions for one sentence are compared at every n.
+layers and measure the loss; here the predictions for one sentence are compared at every n. What puts one state in place
+of another, or keeps one token from seeing others, is ``run_from`` with ``states`` and ``cut``.
 """
 
 import copy
 import hashlib
+import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from operator import attrgetter
 from typing import Any, Literal, cast
 
 import torch
@@ -17,53 +20,67 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from probing.kernel.errors import ModelError
-from probing.kernel.models.head import PARTS
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states
 
 Where = Literal["last", "first"]
 Single = Literal["single"]
 
-#: Model type -> path of the list of layers in its body.
-LAYERS = {
-    **dict.fromkeys(PARTS, "encoder.layer"),
-    "distilbert": "transformer.layer",
-    "modernbert": "layers",
+#: Where a body has the list of its layers.
+_PATHS = ("encoder.layer", "transformer.layer", "layers")
+#: Model type -> why its layers cannot be run one by one, in words that follow "its layers cannot be run alone:".
+NOT_ALONE = {
+    "albert": "all layers of ALBERT are one set of weights",
+    **dict.fromkeys(("flaubert", "xlm"), "the parts of a layer are in several lists, and no module is a layer"),
+    "longformer": "it lengthens its input to its window below its layers",
+    "squeezebert": "it turns its states on their side between its layers",
 }
-del LAYERS["albert"]
+#: Model type -> why a token cannot be kept from seeing another, in words that follow "in".
+NO_CUT = {
+    "convbert": "ConvBERT a convolution mixes neighbouring tokens beside the attention",
+    "fnet": "FNet a Fourier transform mixes all tokens; there is no attention",
+    "mra": "MRA attention is approximated in blocks of tokens",
+    "nystromformer": "Nyströmformer tokens see means of others, not single ones",
+    "yoso": "YOSO tokens see others by their hash, and no mask is of a single one",
+}
 #: Model type -> path of a module on top of the first layer; some DeBERTa-v2 models have a convolution there.
 _ON_FIRST = {"deberta-v2": "encoder.conv"}
+
+
+#: Arguments of a layer by place and by name.
+_Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class NotReplaceable(ModelError):
     """Layers of one model cannot replace those of the other."""
 
 
-class _FixedStates(nn.Module):
-    """Replaces the embeddings; returns fixed states for any input."""
-
-    def __init__(self, states: torch.Tensor):
-        super().__init__()
-        self.states = states
-
-    def forward(self, *_args: Any, **_kwargs: Any) -> torch.Tensor:
-        return self.states
+def layers_path(body: PreTrainedModel) -> str:
+    """The path of the list of transformer layers in a body; NotReplaceable if no module is a layer."""
+    kind = body.config.model_type
+    modules = dict(body.named_modules())
+    found = [path for path in _PATHS if isinstance(modules.get(path), nn.ModuleList)]
+    if kind in NOT_ALONE or not found:
+        why = NOT_ALONE.get(kind, f"expected them in {' or '.join(_PATHS)}")
+        raise NotReplaceable(f"the model type is {kind!r}, and its layers cannot be run alone: {why}")
+    return found[0]
 
 
 def layers_of(body: PreTrainedModel) -> nn.ModuleList:
-    """The transformer layers of a body, in order.
+    """The transformer layers of a body, in order; NotReplaceable if no module is a layer."""
+    return cast(nn.ModuleList, body.get_submodule(layers_path(body)))
 
-    NotReplaceable: they share their weights (ALBERT), or the architecture is none of ``LAYERS``.
-    """
-    kind = body.config.model_type
-    if kind == "albert":
-        raise NotReplaceable("all layers of ALBERT are one set of weights; no single layer of it can be replaced")
-    if kind not in LAYERS:
-        raise NotReplaceable(
-            f"got the model type {kind!r}, whose layers cannot be replaced; expected {', '.join(LAYERS)}"
-        )
-    layers: nn.ModuleList = attrgetter(LAYERS[kind])(body)
-    return layers
+
+def check_cut(body: PreTrainedModel) -> None:
+    """NotReplaceable unless a token of this body can be kept from seeing others (``cut`` of ``run_from``)."""
+    layers_path(body)
+    if (kind := body.config.model_type) in NO_CUT:
+        raise NotReplaceable(f"no token can be kept from seeing others: in {NO_CUT[kind]}")
+
+
+def can_cut(body: PreTrainedModel) -> bool:
+    """Whether ``check_cut`` passes; NotReplaceable if no module is a layer."""
+    return bool(layers_path(body)) and body.config.model_type not in NO_CUT
 
 
 def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
@@ -140,12 +157,12 @@ def replaced_batch(
         if check:
             check()
         if where == "last":
-            yield n, _run(fine_tuned, theirs[last - n :], last - n, states[last - n], rows)
+            yield n, run_from(fine_tuned, last - n, states[last - n], rows, theirs[last - n :])
         elif where == "single":
-            yield n, _run(fine_tuned, [theirs[n - 1], *own[n:]], n - 1, states[n - 1], rows)
+            yield n, run_from(fine_tuned, n - 1, states[n - 1], rows, [theirs[n - 1], *own[n:]])
         else:
-            state = _run(fine_tuned, [theirs[n - 1]], n - 1, state, rows)
-            yield n, _run(fine_tuned, own[n:], n, state, rows) if n < last else state
+            state = run_from(fine_tuned, n - 1, state, rows, [theirs[n - 1]])
+            yield n, run_from(fine_tuned, n, state, rows) if n < last else state
 
 
 def _replaced(n: int, depth: int, where: str) -> range:
@@ -162,22 +179,70 @@ def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
     return copy.deepcopy(body, {id(tensor): tensor for tensor in chain(body.parameters(), body.buffers())})
 
 
-def _run(
-    encoder: Encoder, layers: Sequence[nn.Module], below: int, states: torch.Tensor, rows: Sequence[Sequence[int]]
+def run_from(
+    encoder: Encoder,
+    below: int,
+    states: torch.Tensor,
+    rows: Sequence[Sequence[int]],
+    layers: Sequence[nn.Module] | None = None,
+    cut: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """(rows, tokens, hidden) after some layers alone; ``below`` layers lie under them, whose output is ``states``."""
-    kind = encoder.body.config.model_type
-    modules = {"embeddings": _FixedStates(states), LAYERS[kind]: nn.ModuleList(layers)}
-    if "embeddings_project" in encoder.body._modules:
-        modules["embeddings_project"] = nn.Identity()  # ELECTRA's: it is already applied to the given states.
-    if encoder.on_top and below + len(layers) < encoder.depth:
+    """(rows, tokens, hidden) after the layers above number ``below``, whose output are the given ``states``.
+
+    ``rows`` of token ids have one length. ``layers`` are run instead of the encoder's own; the norm on top is left out
+    if they are too few to reach it. ``cut``, (rows, tokens, tokens) bool: in all these layers the first token does not
+    see the second (``check_cut``). Only layers above ``below`` are run. To the last bit that of the whole model if
+    nothing is changed.
+    """
+    kind, path = encoder.body.config.model_type, layers_path(encoder.body)
+    own = list(layers_of(encoder.body))
+    run = [_hooked(one) for one in (own[below:] if layers is None else layers)]
+    run[0].register_forward_pre_hook(partial(_begin, states), with_kwargs=True)
+    if cut is not None:
+        for one in run:
+            one.register_forward_pre_hook(partial(_cut, cut[:, None]), with_kwargs=True)
+    # Bodies with this path look up by number what a layer gets.
+    passed = [_hooked(one, passes=True) for one in own[:below]] if path == "layers" else []
+    modules: dict[str, nn.Module | None] = {path: nn.ModuleList([*passed, *run])}
+    if encoder.on_top and below + len(run) < encoder.depth:
         modules[encoder.on_top] = nn.Identity()
-    without = [_ON_FIRST[kind]] if kind in _ON_FIRST and below else []
-    body = _changed(encoder.body, {**modules, **dict.fromkeys(without)})
+    if kind in _ON_FIRST and below:
+        modules[_ON_FIRST[kind]] = None
     ids = torch.tensor([list(row) for row in rows], device=encoder.device)
     with torch.inference_mode():
-        states = body(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
-    return states
+        made: torch.Tensor = _changed(encoder.body, modules)(
+            input_ids=ids, attention_mask=torch.ones_like(ids)
+        ).last_hidden_state
+    return made
+
+
+def _hooked(layer: nn.Module, passes: bool = False) -> nn.Module:
+    """A copy of a layer with the same weights and hooks of its own; or one that returns what it gets."""
+    made = _shallow(layer)
+    for name in ("_forward_pre_hooks", "_forward_pre_hooks_with_kwargs"):
+        setattr(made, name, OrderedDict(getattr(layer, name)))
+    if passes:
+        made.forward = lambda states, *_args, **_kwargs: states
+    return made
+
+
+def _begin(states: torch.Tensor, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
+    return (states, *args[1:]), kwargs
+
+
+def _cut(cut: torch.Tensor, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
+    """The arguments of a layer with the mask of its attention changed, (rows, 1, tokens, tokens)."""
+    names = list(inspect.signature(layer.forward).parameters)
+    given = dict(zip(names, args, strict=False)) | kwargs
+    mask = given.get("attention_mask")
+    # Without padding, a layer may get none.
+    mask = args[0].new_zeros(1) if mask is None else mask
+    hidden = torch.finfo(mask.dtype).min if mask.is_floating_point() else 0
+    mask = torch.where(cut, torch.full_like(mask, hidden), mask)
+    place = names.index("attention_mask")
+    if place < len(args):
+        return (*args[:place], mask, *args[place + 1 :]), kwargs
+    return args, kwargs | {"attention_mask": mask}
 
 
 def _changed(body: PreTrainedModel, modules: Mapping[str, nn.Module | None]) -> PreTrainedModel:

@@ -59,6 +59,12 @@ class Filled:
         )
         return [] if merged else pieces
 
+    def beside_gap(self, first: int, last: int) -> tuple[int, ...]:
+        """Places in ``masked`` of the tokens of these characters, of a sentence with one gap; without the gap's."""
+        gap = self.own_pieces(0)
+        fewer = max(len(gap) - 1, 0)
+        return tuple(n - fewer * (n > gap[-1]) if gap else n for n in self.pieces(first, last) if n not in gap)
+
     def words_of(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Place in ``pieces`` of the first token of each one's word: the tokenizer's own, which ends at a blank, too.
 

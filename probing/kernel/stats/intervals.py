@@ -128,6 +128,25 @@ def macro_mean(counts: Sequence[RelationCounts]) -> Estimate:
     return _with_interval(math.fsum(means) / len(means), error, sum(c.n for c in counts), len(counts), NORMAL_QUANTILE)
 
 
+def pigeonhole(
+    values: np.ndarray, first: np.ndarray, second: np.ndarray | None = None, seed: int = 0, draws: int = 1000
+) -> tuple[np.ndarray, np.ndarray]:
+    """(columns,) ends of the 95 % intervals of the means of (rows, columns) values, NaN where a row has none.
+
+    ``first`` and ``second`` are the clusters (right answers) of each row; a bootstrap draws clusters, and a row that is
+    of two has the product of their weights (Owen 2007). Without ``second`` it is the usual bootstrap of clusters.
+    """
+    clusters = 1 + max(int(first.max()), -1 if second is None else int(second.max()))
+    drawn = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
+    weights = (drawn[:, first] * (1 if second is None else drawn[:, second])).astype(np.float64)
+    known, ends = ~np.isnan(values), np.full((2, values.shape[1]), np.nan)
+    some = known.any(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = weights @ np.where(known, values, 0.0)[:, some] / (weights @ known[:, some])
+    ends[:, some] = np.nanquantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return ends[0], ends[1]
+
+
 def wilson(hits: int, n: int) -> tuple[float, float]:
     """Wilson's 95 % interval of a share of ``hits`` in ``n`` > 0: scipy's takes a thousand times as long."""
     hits, n = int(hits), int(n)

@@ -1,0 +1,133 @@
+"""Figures of whether the model goes by what its layers show: lines by layer, one panel per model."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from probing.kernel.figures import theme
+from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
+
+#: Measure -> its name at the end of its line, and its colour.
+LOOKS = {
+    "read": ("read here", "#3B6FB6"),
+    "alone": ("carried from here", "#C2571A"),
+    "against": ("carried against another", "#8C3A8E"),
+    "settled": ("settled by here", "#3C8040"),
+    "right": ("the right answer", "#3C8040"),
+    "as before": ("what the last layer says", "#808890"),
+}
+SHADED = "read, but not yet carried"
+_PANEL = 380
+
+
+def carried_curves(
+    points: pd.DataFrame, *, part: str = "known", labels: Mapping[str, str] | None = None, title: str = ""
+) -> go.Figure:
+    """The measures of ``report_carried.by_layer`` of a part of the facts; their nulls are dotted.
+
+    Of known facts, what is read but not carried alone is shaded, where it is above 0.
+    """
+    points = points[(points["part"] == part) & points["measure"].isin(list(LOOKS))].dropna(subset=["value"])
+    if points.empty:
+        return theme.empty("No facts are left to draw.")
+    runs = points.drop_duplicates("run_id")
+    names = [theme.plain((labels or {}).get(model, model)) for model in runs["model"]]
+    rows, last = len(runs), int(points["layer"].max())
+    height = _PANEL * rows
+    figure = make_subplots(
+        rows=rows,
+        cols=1,
+        vertical_spacing=0.17 if rows > 1 else 0,
+        subplot_titles=names if rows > 1 else None,
+    )
+    ends: list[EndLabel] = []
+    for row, run_id in enumerate(runs["run_id"], start=1):
+        own = points[points["run_id"] == run_id]
+        if part == "known":
+            _shade(figure, own, row)
+        for measure, line in own.groupby("measure", sort=False):
+            ends.append(_line(figure, line, str(measure), row))
+    theme.apply(theme.clickable_last(figure), height=height)
+    for row in range(1, rows + 1):
+        horizontal(figure, last, row=row, col=1)
+    words = (
+        title
+        or {
+            "known": "facts that the last layer answers, %",
+            "inner": "facts that this layer reads and the last does not, %",
+        }[part]
+    )
+    figure.update_yaxes(title_text=words, ticksuffix=" %", range=[-3, 103])
+    return aligned(write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20))
+
+
+def _line(figure: go.Figure, line: pd.DataFrame, measure: str, row: int) -> EndLabel:
+    """One measure with its interval and its null; returns its name."""
+    name, colour = LOOKS[measure]
+    line = line.sort_values("layer")
+    where = {"row": row, "col": 1}
+    theme.interval_band(figure, line["layer"], line["low"] * 100, line["high"] * 100, colour, name, **where)
+    if line["null"].notna().any():
+        figure.add_scatter(
+            x=line["layer"],
+            y=line["null"] * 100,
+            mode="lines",
+            line={"dash": "dot", "color": colour, "width": 1.4},
+            name=f"{name}: null",
+            showlegend=False,
+            hovertemplate=f"{name}<br>null: %{{y:.1f}} %<extra></extra>",
+            **where,
+        )
+    hover = [
+        f"<b>{name}</b><br>layer {one.layer}: {one.value:.1%}<br>95 % interval {one.low:.1%} to {one.high:.1%}"
+        f"<br>{one.n:,} facts"
+        for one in line.itertuples()
+    ]
+    figure.add_scatter(
+        x=line["layer"],
+        y=line["value"] * 100,
+        mode="lines+markers",
+        cliponaxis=False,
+        name=name,
+        showlegend=False,
+        line={"color": colour, "width": 2.5},
+        marker={"size": 7, "color": colour},
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        **where,
+    )
+    return EndLabel(float(line["layer"].iloc[-1]), float(line["value"].iloc[-1]) * 100, name, colour, row=row)
+
+
+def _shade(figure: go.Figure, points: pd.DataFrame, row: int) -> None:
+    """The area between what is read and what is carried alone, with its name."""
+    wide = points.pivot(index="layer", columns="measure", values="value").mul(100)
+    if not {"read", "alone"} <= set(wide):
+        return
+    low, high = wide["alone"], wide[["read", "alone"]].max(axis=1)
+    figure.add_scatter(
+        x=[*wide.index, *wide.index[::-1]],
+        y=[*high, *low[::-1]],
+        fill="toself",
+        mode="lines",
+        line={"width": 0},
+        fillcolor=theme.faint(LOOKS["read"][1], 0.22),
+        hoverinfo="skip",
+        showlegend=False,
+        name=SHADED,
+        row=row,
+        col=1,
+    )
+    widest = (high - low).idxmax()
+    if high[widest] - low[widest] >= 12:
+        figure.add_annotation(
+            x=widest,
+            y=(high[widest] + low[widest]) / 2,
+            text=SHADED.replace(", ", ",<br>"),
+            showarrow=False,
+            font={"size": 11},
+            row=row,
+            col=1,
+        )
