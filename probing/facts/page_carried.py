@@ -18,12 +18,12 @@ from probing.kernel.stats.intervals import may_be_shown
 CURVES = "Shaded: facts that a layer lets one read, while its state does not yet bring the answer. Dotted: nulls."
 CURVES_HOW = (
     "Facts that the last layer answers. Read here: the answer is first at this layer, by the model's own head. Carried:"
-    " the gap's state after this layer is put into the same sentence with the subject masked, and the last layer answers;"
-    " facts that this sentence answers by itself are left out. Against another: into the sentence of another subject with"
-    " another answer, which may overrule it. Null of both: another fact's state. Settled: the answer stays although the"
-    " gap does not see the subject above this layer; its null hides as many other tokens, mostly the relation's words."
-    " Bands: 95 % intervals. That a head reads an answer does not show that the model goes by it; that a state carries"
-    " it does not show that nothing else does."
+    " the gap's state after this layer is put into the same sentence with the subject masked, and the last layer"
+    " answers; facts that this sentence answers by itself are left out. Against another: into the sentence of another"
+    " subject with another answer, which may overrule it. Null of both: another fact's state. Settled: the answer stays"
+    " although the gap does not see the subject above this layer; its null hides as many other tokens, mostly the"
+    " relation's words. Bands: 95 % intervals. That a head reads an answer does not show that the model goes by it;"
+    " that a state carries it does not show that nothing else does."
 )
 INNER = "Of facts that a layer reads and the last one does not: what comes first when their state is carried."
 INNER_HOW = (
@@ -65,7 +65,7 @@ def draw_carried_pair(view: View, base: str, tuned: str) -> None:
     inner = table[table["layer"].between(1, table["layer"].max() - 1)]
     if len(inner):
         best = inner.loc[inner["read"].idxmax()]
-        blocks.sentence(
+        st.markdown(
             filled(
                 "Of {lost:,} facts that {tuned} lost, layer {layer} still reads {read:,}; of {measured:,} of these its"
                 " state brings back {carried:,}.",
@@ -139,7 +139,7 @@ def _curves(view: View, runs: pd.DataFrame, points: pd.DataFrame) -> None:
         layer = int(wide["gap"].idxmax())
         at = wide.loc[layer]
         against = filled(", {against:.0f} % against another subject", against=100 * at["against"])
-        blocks.sentence(
+        st.markdown(
             filled(
                 "After layer {layer} of {model}, {read:.0f} % of these facts can be read, and {alone:.0f} % are"
                 " carried{against}.",
