@@ -31,10 +31,10 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     )
     names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
     ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
-    lent: list[EndLabel] = []
+    swapped: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
-        ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
-    ends += lent[:1]
+        ends.append(_add_relation(figure, line.sort_values("layer"), number, swapped))
+    ends += swapped[:1]
     theme.apply(theme.clickable_last(figure), height=420)
     last = int(points["layer"].max())
     horizontal(figure, last)
@@ -45,8 +45,8 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     return aligned(write(figure, ends, ranges=[extent]))
 
 
-def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
-    """Draws a relation; ``lent`` gets the name of its swapped subject's line."""
+def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, swapped: list[EndLabel]) -> EndLabel:
+    """Draws a relation; ``swapped`` gets the name of its swapped subject's line."""
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
@@ -65,7 +65,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
             name=f"{label}: {yardsticks.SWAPPED}",
             hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
         )
-        lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+        swapped.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
     figure.add_scatter(
         x=line["layer"],
         y=line["value"] * 100,

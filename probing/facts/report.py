@@ -145,11 +145,11 @@ def _hint(db: Database, choice: Choice) -> str:
     )
 
 
-KNOWLEDGE = Reports(
-    "knowledge",
+FACTS = Reports(
+    "facts",
     (
         Report(
-            "knowledge",
+            "facts",
             "precision",
             "by layer",
             _precision,
@@ -158,7 +158,7 @@ KNOWLEDGE = Reports(
             csv=Columns(_PRECISION, NUMBERS.without(_PRECISION)),
         ),
         Report(
-            "knowledge",
+            "facts",
             "right_any",
             "questions with several right answers",
             lambda db, choice: right_any(db, _run_ids(db, choice)),
@@ -167,7 +167,7 @@ KNOWLEDGE = Reports(
             csv=_RIGHT_ANY,
         ),
         Report(
-            "knowledge",
+            "facts",
             "total",
             "of the last and of any layer",
             _total,
@@ -179,10 +179,10 @@ KNOWLEDGE = Reports(
             ),
         ),
         Report(
-            "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
+            "facts", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
         ),
         Report(
-            "knowledge",
+            "facts",
             "transitions",
             "base to fine-tuned",
             _transitions,
@@ -191,7 +191,7 @@ KNOWLEDGE = Reports(
             csv=Columns(_TRANSITIONS, Columns(PAIR_NUMBERS, BESIDE).without(_TRANSITIONS)),
         ),
         Report(
-            "knowledge",
+            "facts",
             "facts",
             "kept, gained, lost",
             _facts,
@@ -201,7 +201,7 @@ KNOWLEDGE = Reports(
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
-        Report("knowledge", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
+        Report("facts", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
         Filter(

@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.facts import store
 from probing.facts.runs import IDENTITY, identities
-from probing.facts.store import answer_clusters, inner_layers, sums_of, totals
+from probing.facts.store import answer_clusters, sums_of, total_null_counts, totals
 from probing.facts.store_pairs import answer_types, exit_counts, layers_stored, seed_unions
 from probing.facts.totals import KINDS, ExitCounts, KnowledgeCounts, compare_early_exit, knowledge, shares
 from probing.kernel.columns import Columns, floats, integers
@@ -100,7 +100,7 @@ def by_layer(
             )
     estimates = parallel_map(lambda point: _estimate(point[2], average), points)
     rows = []
-    for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
+    for (run, layer, _, (most, random), swapped, ends), got in zip(points, estimates, strict=True):
         own, above = ends or (UNKNOWN, UNKNOWN)
         over = [
             None if number is None or most is None else number - most for number in (got.value, got.low, got.high, *own)
@@ -111,7 +111,7 @@ def by_layer(
             got.high,
             most,
             random,
-            *_swapped(lent, average),
+            *_swapped(swapped, average),
             *over[:3],
             *own,
             *over[3:],
@@ -290,15 +290,15 @@ def total(
     """Last-layer and total knowledge of runs, one row per run, k and average; shares in [0, 1].
 
     A union over layers grows by chance; ``seed_union``, the union over all re-trained heads of the last layer, shows
-    how much chance alone may raise it; empty for one run. A run that stores only its last layer has no total. A
-    stronger null, which the paper lacks: the last layer misses ``inner_n`` facts both with their own and with a swapped
-    subject. Of these, inner layers find ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one,
-    which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations, whatever the
-    average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
+    how much chance alone may raise it; empty for one run. A run that stores only its last layer has no total. The
+    null of total knowledge, which the paper lacks: the last layer misses ``inner_n`` facts both with their own and with
+    a swapped subject. Of these, inner layers find ``inner_own`` with the own subject and ``inner_swapped`` with the
+    swapped one, which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations,
+    whatever the average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
     """
     table = totals(db, run_ids, exposures, answer_in_subject)
     unions = seed_unions(db, run_ids, exposures, answer_in_subject)
-    inner = _inner(db, run_ids, exposures, answer_in_subject)
+    inner = _total_null(db, run_ids, exposures, answer_in_subject)
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
@@ -336,11 +336,11 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return ordered.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
 
 
-def _inner(
+def _total_null(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None
 ) -> pd.DataFrame:
     """run_id, k and the columns of ``INNER``."""
-    inner = inner_layers(db, run_ids, exposures, answer_in_subject)
+    inner = total_null_counts(db, run_ids, exposures, answer_in_subject)
     inner["inner_p"] = mcnemar_exact_many(
         inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"]
     )

@@ -129,10 +129,10 @@ def totals(
     )
 
 
-def inner_layers(
+def total_null_counts(
     db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
 ) -> pd.DataFrame:
-    """What inner layers find of the n facts that the last layer misses with both subjects, by run and k.
+    """The null of total knowledge: what inner layers find of the n facts that the last misses with both subjects.
 
     own, swapped, own_and_swapped: found by some layer 1..L-1 with rank <= k. A run has rows if it has inner layers and
     facts with a swapped subject.

@@ -137,7 +137,7 @@ def exit_counts(
 ) -> pd.DataFrame:
     """Every layer 1..L against the last, by half of the facts (``scored`` or not); ``any``: known at some layer 1..L.
 
-    The halves are those of ``tests.reference.knowledge.is_scored``.
+    The halves are those of ``tests.reference.facts.is_scored``.
     """
     return db.query(
         f"""

@@ -142,7 +142,7 @@ def yard_db(tmp_path_factory):
         yield opened
 
 
-def lent(yard_db, run: PlantedRun, layer: int, k: int, kept=lambda fact_id: True) -> PairedCounts:
+def swapped_counts(yard_db, run: PlantedRun, layer: int, k: int, kept=lambda fact_id: True) -> PairedCounts:
     """Facts that have a swapped subject, by what the run knows of them with their own and with the swapped one."""
     rows = yard_db.query(
         "SELECT * FROM predictions WHERE run_id = $run AND layer = $layer", {"run": run.run_id, "layer": layer}
@@ -162,7 +162,7 @@ def test_swapped_subjects_are_each_runs_own_counts(yard_db, k):
     for layer, row in table.iterrows():
         above = {}
         for prefix, run in (("base_", YARD_BASE), ("", YARD_MODEL)):
-            counts = lent(yard_db, run, layer, k)
+            counts = swapped_counts(yard_db, run, layer, k)
             above[prefix] = paired_difference(counts)
             assert row[f"{prefix}swapped_n"] == counts.n > 0
             assert row[f"{prefix}matched"] == pytest.approx((counts.both + counts.first_only) / counts.n)
@@ -231,7 +231,7 @@ def test_the_control_with_shuffled_labels_of_the_same_task_stands_next_to_the_pa
     with open_database(plant_store(tmp_path, (YARD_BASE, tuned, control, other))) as opened:
         table = paired_with_yardsticks(opened, YARD_BASE.run_id, tuned.run_id, 1)
         assert list(table["shuffled"]) == [5 / 9] * 4
-        counts = lent(opened, control, 3, 1)
+        counts = swapped_counts(opened, control, 3, 1)
         assert table["shuffled_above_swapped"].iloc[-1] == pytest.approx(
             (counts.first_only - counts.second_only) / counts.n
         )

@@ -47,7 +47,7 @@ def test_precision_says_its_interval_and_baselines_and_null_where_none_was_measu
     one = ("report", "precision", "--k", "1", "--average", "macro")
     rows = json.loads(run(*one, "--json").stdout)
     assert all(row["low"] <= row["value"] <= row["high"] and 0 <= row["majority"] <= 1 for row in rows)
-    # The planted facts of the pair all have the same answer, and questions have no subject: nobody can lend.
+    # The planted facts of the pair all have the same answer, and questions have no subject: nothing can be swapped.
     assert {(row["model"], row["probe_set"], row["swapped_n"]) for row in rows} == {
         ("other-bert", "trex", 10),
         (BASE.model, "trex", None),
@@ -158,9 +158,9 @@ def test_any_two_models_are_compared_fact_by_fact_and_what_cannot_be_is_named(gr
 
 
 REPORTS = [report for kind in KINDS.values() for report in kind.every]
-COMMANDS = {"knowledge": ("report",), **{kind: (kind, "report") for kind in KINDS if kind != "knowledge"}}
+COMMANDS = {kind: ("report",) if kind == "facts" else (kind, "report") for kind in KINDS}
 #: Report -> what it is asked for, if it needs a name.
-GIVEN = {("knowledge", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
+GIVEN = {("facts", "facts"): {"model": COLA.name}, ("forgetting", "facts"): {"model": COLA.name}}
 
 
 @pytest.fixture(scope="module")

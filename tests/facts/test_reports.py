@@ -43,7 +43,7 @@ from tests.planted_store import (
     planted_facts,
     planted_rank,
 )
-from tests.reference.knowledge import classify, is_scored
+from tests.reference.facts import classify, is_scored
 
 #: Every token comes first somewhere, so that every kind of answer occurs.
 KINDS_OF_ANSWERS = [

@@ -147,7 +147,7 @@ class View:
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model -> colour, for models with knowledge runs; the same on every page."""
+        """Model -> colour, for models with runs on facts; the same on every page."""
         there = set(self.runs["model"]) if len(self.runs) else set()
         return {model: colour for model, colour in self._looks.colours.items() if model in there}
 
@@ -168,7 +168,7 @@ class View:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Models with knowledge runs that were added to the demonstration models."""
+        """Models with runs on facts that were added to the demonstration models."""
         return tuple(model for model in self.colours if model in self._looks.added)
 
     @cached_property
