@@ -101,7 +101,7 @@ _MAP_HOW = (
 
 
 def draw_when(view: View, tuned: str) -> None:
-    """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names."""
+    """The tab, for the fine-tuned model's training if it was followed, else for another one, which the menu names."""
     st.header("When is it forgotten?")
     runs = view.read(report_series.runs_of_series)
     followed = runs[runs["states"] > 2]

@@ -17,7 +17,7 @@ from probing.facts.report_pairs import (
 )
 from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, neighbours, search_facts
-from probing.kernel.fact import Fact, fill
+from probing.kernel.fact import Fact, Subset, fill
 from probing.kernel.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
@@ -77,7 +77,7 @@ def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
 @pytest.mark.parametrize("k", KS)
 @pytest.mark.parametrize("kept", FILTERS)
 def test_transitions_under_filters_count_the_facts_that_pass(db: Database, kept: dict, k: int):
-    found = transitions(db, [(BASE.run_id, MODEL.run_id)], (k,), **kept).iloc[0]
+    found = transitions(db, [(BASE.run_id, MODEL.run_id)], (k,), Subset(**kept)).iloc[0]
     expected = counted(passing(**kept), k)
     assert {name: found[name] for name in expected} == expected
     assert sum(found[part] for part in PARTS) == found["n"]
@@ -195,7 +195,7 @@ def test_the_majority_answer_is_of_the_facts_in_common(yard_db):
 def test_what_is_paired_is_left_as_it_is_and_filters_choose_the_facts(yard_db):
     plain = paired_by_layer(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1)
     assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1)[list(plain)].equals(plain)
-    stated = paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, exposures=("stated",))
+    stated = paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, Subset(("stated",)))
     # Four facts are stated, "paris" twice of them; "paris" is the majority answer of P19, of which "french" and
     # "berlin" are no part.
     by_answer = {"paris", "french", "berlin"}
@@ -205,7 +205,7 @@ def test_what_is_paired_is_left_as_it_is_and_filters_choose_the_facts(yard_db):
         if fact.subject in ("Zoë Müller", "Jean O'Neil", "Victor Hugo", "Germany")
     ]
     assert set(stated["majority"]) == {sum(fact.object in by_answer for fact in kept) / 4}
-    assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, exposures=()).empty
+    assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, Subset(())).empty
 
 
 def test_a_run_without_swapped_subjects_leaves_the_other_ones_alone(tmp_path):
@@ -321,5 +321,5 @@ def test_the_shares_of_both_groups_are_the_planted_ones(fate_db: Database):
 
 
 def test_too_few_facts_have_no_yardstick(fate_db: Database):
-    (row,) = transitions_beside_wrong(fate_db, pairs(choose(fate_db)), (1,), exposures=("stated",)).to_dict("records")
+    (row,) = transitions_beside_wrong(fate_db, pairs(choose(fate_db)), (1,), Subset(("stated",))).to_dict("records")
     assert row["lost"] == 20 and all(row[name] != row[name] for name in BESIDE)

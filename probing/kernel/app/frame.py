@@ -17,7 +17,7 @@ from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
 from probing.kernel.errors import StoreError
-from probing.kernel.fact import PROBE_SETS, SOURCES
+from probing.kernel.fact import PROBE_SETS, SOURCES, Subset
 from probing.kernel.figures.looks import Looks, fit, followed, head_name, looks_of, marked, overlaid, set_name
 from probing.kernel.files import SAMPLES_FOLDER, result_folders
 from probing.kernel.models.names import STORED
@@ -232,7 +232,7 @@ class View:
     ) -> pd.DataFrame:
         """The result of a report with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
-        filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
+        filtered = {"subset": Subset(self.exposures, self.in_subject), **kwargs}
         counted: Callable[..., pd.DataFrame] = counted_rows
         return shown_baselines(counted(function, self.database, *args, **filtered))
 
