@@ -299,7 +299,6 @@ EDGES = Reports(
     "edges",
     (
         Report(
-            "edges",
             "summary",
             "per model, encoder, task and part",
             _summary,
@@ -308,10 +307,10 @@ EDGES = Reports(
             latex=LATEX,
             note=_dev,
         ),
-        Report("edges", "scores", "every probe", _scores, SCORES, rows=of_trained, note=_dev),
-        Report("edges", "labels", "each label of a task", _labels, note=_dev),
-        Report("edges", "tasks", "expected layers of two tasks", _tasks, note=_dev),
-        Report("edges", "models", "expected layers of two models", _models, note=_dev),
+        Report("scores", "every probe", _scores, SCORES, rows=of_trained, note=_dev),
+        Report("labels", "each label of a task", _labels, note=_dev),
+        Report("tasks", "expected layers of two tasks", _tasks, note=_dev),
+        Report("models", "expected layers of two models", _models, note=_dev),
     ),
     (
         Filter("model", "Model; repeatable. None: all."),

@@ -149,7 +149,6 @@ FACTS = Reports(
     "facts",
     (
         Report(
-            "facts",
             "precision",
             "by layer",
             _precision,
@@ -158,7 +157,6 @@ FACTS = Reports(
             csv=Columns(_PRECISION, NUMBERS.without(_PRECISION)),
         ),
         Report(
-            "facts",
             "right_any",
             "questions with several right answers",
             lambda db, choice: right_any(db, _run_ids(db, choice)),
@@ -167,7 +165,6 @@ FACTS = Reports(
             csv=_RIGHT_ANY,
         ),
         Report(
-            "facts",
             "total",
             "of the last and of any layer",
             _total,
@@ -178,11 +175,8 @@ FACTS = Reports(
                 "intermediate_share seeds seed_union majority matched_last swapped_last",
             ),
         ),
+        Report("forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")),
         Report(
-            "facts", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
-        ),
-        Report(
-            "facts",
             "transitions",
             "base to fine-tuned",
             _transitions,
@@ -192,7 +186,6 @@ FACTS = Reports(
         ),
         Report(
             "facts",
-            "facts",
             "kept, gained, lost",
             _facts,
             _FACTS,
@@ -201,7 +194,7 @@ FACTS = Reports(
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
-        Report("facts", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
+        Report("tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
         Filter(

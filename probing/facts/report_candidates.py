@@ -175,28 +175,24 @@ CANDIDATES = Reports(
     "candidates",
     (
         Report(
-            "candidates",
             "layers",
             "by layer",
             lambda db, choice: by_layer(db, chosen(db, choice), choice["average"] or AVERAGES),
             shown=_shown("average", *_SHOWN),
         ),
         Report(
-            "candidates",
             "relations",
             "by relation and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "relation"),
             shown=_shown("relation", *_SHOWN),
         ),
         Report(
-            "candidates",
             "pieces",
             "by the number of tokens of the right answer and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "pieces"),
             shown=_shown("pieces", *_BY_LENGTH),
         ),
         Report(
-            "candidates",
             "facts",
             "every right answer at every layer",
             lambda db, choice: fact_by_fact(db, chosen(db, choice), choice["layer"]),

@@ -95,8 +95,8 @@ def planted(monkeypatch):
     reports = Reports(
         "planted",
         (
-            Report("planted", "numbers", "", lambda db, choice: table),
-            Report("planted", "pairs", "", lambda db, choice: paired),
+            Report("numbers", "", lambda db, choice: table),
+            Report("pairs", "", lambda db, choice: paired),
         ),
         (Filter("model"),),
         lambda db, choice: None,
