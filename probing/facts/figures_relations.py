@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.facts.totals import onset
+from probing.kernel.columns import Columns, integers
 from probing.kernel.figures import theme, yardsticks
 from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 from probing.kernel.figures.theme import centres, name_rows
@@ -132,9 +133,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             (relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan)
         )
-    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype(
-        {"onset": "Int64"}
-    )
+    return Columns("relation label cardinality", integers("onset"), "last drop").frame(rows)
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:
