@@ -238,12 +238,12 @@ def paired_curve(
     )
     for name, prefix in ((base, "base_"), (model, "")):
         colour, label = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
-        lent = f"{prefix}swapped"
-        if lent in points and points[lent].notna().any():
+        swapped = f"{prefix}swapped"
+        if swapped in points and points[swapped].notna().any():
             look = {"dash": "dot", "color": colour, "width": 1.3}
             words = theme.plain(label), yardsticks.SWAPPED
-            _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
-            ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+            _line(figure, points, swapped, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
+            ends.append(EndLabel(last, float(points[swapped].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
         theme.interval_band(
             figure, points["layer"], points[f"{prefix}low"] * 100, points[f"{prefix}high"] * 100, colour, row=1, col=1
         )

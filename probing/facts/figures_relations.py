@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.facts.totals import onset
+from probing.kernel.columns import Columns, integers
 from probing.kernel.figures import theme, yardsticks
 from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 from probing.kernel.figures.theme import centres, name_rows
@@ -31,10 +32,10 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     )
     names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
     ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
-    lent: list[EndLabel] = []
+    swapped: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
-        ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
-    ends += lent[:1]
+        ends.append(_add_relation(figure, line.sort_values("layer"), number, swapped))
+    ends += swapped[:1]
     theme.apply(theme.clickable_last(figure), height=420)
     last = int(points["layer"].max())
     horizontal(figure, last)
@@ -45,8 +46,8 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     return aligned(write(figure, ends, ranges=[extent]))
 
 
-def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
-    """Draws a relation; ``lent`` gets the name of its swapped subject's line."""
+def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, swapped: list[EndLabel]) -> EndLabel:
+    """Draws a relation; ``swapped`` gets the name of its swapped subject's line."""
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
@@ -65,7 +66,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
             name=f"{label}: {yardsticks.SWAPPED}",
             hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
         )
-        lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+        swapped.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
     figure.add_scatter(
         x=line["layer"],
         y=line["value"] * 100,
@@ -132,9 +133,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             (relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan)
         )
-    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype(
-        {"onset": "Int64"}
-    )
+    return Columns("relation label cardinality", integers("onset"), "last drop").frame(rows)
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:

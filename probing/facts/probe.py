@@ -442,7 +442,7 @@ def _prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Probing]:
             **configuration(asked, kept, facts_sha256(kept.facts, answers)),
             top_k=1 if asked.request.compact else asked.request.top,
             compact=asked.request.compact,
-            lenders=asked.request.lenders,
+            lenders=asked.request.swapped_rule,
         ),
         cache / "shards",
         cache / "states",

@@ -145,11 +145,10 @@ def _hint(db: Database, choice: Choice) -> str:
     )
 
 
-KNOWLEDGE = Reports(
-    "knowledge",
+FACTS = Reports(
+    "facts",
     (
         Report(
-            "knowledge",
             "precision",
             "by layer",
             _precision,
@@ -158,7 +157,6 @@ KNOWLEDGE = Reports(
             csv=Columns(_PRECISION, NUMBERS.without(_PRECISION)),
         ),
         Report(
-            "knowledge",
             "right_any",
             "questions with several right answers",
             lambda db, choice: right_any(db, _run_ids(db, choice)),
@@ -167,7 +165,6 @@ KNOWLEDGE = Reports(
             csv=_RIGHT_ANY,
         ),
         Report(
-            "knowledge",
             "total",
             "of the last and of any layer",
             _total,
@@ -178,11 +175,8 @@ KNOWLEDGE = Reports(
                 "intermediate_share seeds seed_union majority matched_last swapped_last",
             ),
         ),
+        Report("forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")),
         Report(
-            "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
-        ),
-        Report(
-            "knowledge",
             "transitions",
             "base to fine-tuned",
             _transitions,
@@ -191,7 +185,6 @@ KNOWLEDGE = Reports(
             csv=Columns(_TRANSITIONS, Columns(PAIR_NUMBERS, BESIDE).without(_TRANSITIONS)),
         ),
         Report(
-            "knowledge",
             "facts",
             "kept, gained, lost",
             _facts,
@@ -201,7 +194,7 @@ KNOWLEDGE = Reports(
             needs=("model",),
             empty="no rows: none of the facts that both models were asked",
         ),
-        Report("knowledge", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
+        Report("tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
         Filter(
