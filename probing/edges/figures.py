@@ -39,17 +39,10 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
         figure,
         [horizontal_line(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
     )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(middles),
-        # A label of punctuation alone would look like a row without a name.
-        ticktext=[
-            theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16)
-            for row in middles.index
-        ],
-        range=[rows["_y"].max() + _LINE, -_LINE],
-        showgrid=False,
-    )
+    # A label of punctuation alone would look like a row without a name.
+    called = [names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”") for row in middles.index]
+    ends = (rows["_y"].max() + _LINE, -_LINE)
+    theme.label_rows(figure, [theme.breakable(name, 16) for name in called], list(middles), ends)
     return figure
 
 
@@ -160,7 +153,7 @@ def _add_places(
         name=f"{plain_name}: expected layer",
         showlegend=False,
         legendgroup=name,
-        marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
+        marker=theme.outlined(f"{symbol}-open", colour, 10, 1.8),
         hovertext=[_hover_of_place(row, plain_name, titles) for row in model_rows[there].to_dict("records")],
         customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -277,7 +270,7 @@ def _add_scores(
             name=plain_name if column == "f1_last" else f"{plain_name}: P(0)",
             showlegend=column == "f1_last",
             legendgroup=name,
-            marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
+            marker=theme.outlined(f"{symbol}{suffix}", colour, 9, 1.8),
             error_x=_interval(model_rows, colour) if column == "f1_last" else None,
             hovertext=[
                 _hover_of_score(row, column, probe, plain_name, titles) for row in model_rows.to_dict("records")
@@ -290,15 +283,7 @@ def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     if "f1_last_low" not in model_rows or model_rows["f1_last_low"].isna().all():
         return None
     up, down = model_rows["f1_last_high"] - model_rows["f1_last"], model_rows["f1_last"] - model_rows["f1_last_low"]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": up * 100,
-        "arrayminus": down * 100,
-        "color": colour,
-        "thickness": 1.4,
-        "width": 3,
-    }
+    return theme.whiskers(up * 100, down * 100, color=colour, thickness=1.4, width=3)
 
 
 def _hover_of_score(row: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
@@ -325,12 +310,7 @@ def _add_yardstick(
         showlegend=False,
         name=name,
         hoverinfo="skip",
-        marker={
-            "symbol": symbol,
-            "size": size,
-            "color": marks,
-            "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks},
-        },
+        marker=theme.outlined(symbol, marks, size, 3 if column == "ceiling" else 1.8),
     )
     add_legend(
         figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
