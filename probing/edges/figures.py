@@ -54,13 +54,6 @@ def looks_of_models(models: Sequence[str], colours: Mapping[str, str]) -> dict[s
     return looks | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
 
 
-def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
-    """A legend entry whose marker applies to all colours."""
-    figure.add_scatter(
-        x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker}
-    )
-
-
 NOT_RESOLVED = "cannot be told"
 NEAR_UNIFORM = "weights near uniform: no place"
 #: Opacity of a centre of gravity that is no place.
@@ -91,10 +84,10 @@ def place_rows(
         name = (labels or {}).get(str(model), str(model))
         _add_places(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
-        add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
+        theme.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
-        add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    add_legend(
+        theme.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
+    theme.add_legend(
         figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}}
     )
     finish(figure, rows, titles or {})
@@ -234,8 +227,8 @@ def score_rows(
     for column, (name, symbol) in YARDSTICKS.items():
         if column in rows and rows[column].notna().any():
             _add_yardstick(figure, rows, column, name, symbol, looks)
-    add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
-    add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
+    theme.add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
+    theme.add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
     finish(figure, rows, titles or {})
     figure.update_xaxes(title_text="right labels, % (micro F1)", range=[-2, 104])
     return figure
@@ -312,7 +305,7 @@ def _add_yardstick(
         hoverinfo="skip",
         marker=theme.outlined(symbol, marks, size, 3 if column == "ceiling" else 1.8),
     )
-    add_legend(
+    theme.add_legend(
         figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
     )
 

@@ -392,13 +392,7 @@ def loss_points(
         _add(figure, rows, column, words, (suffix, off), marks, labels or {})
     if kinds:
         for head in dict.fromkeys(sorted(rows["head"], key=list(theme.HEAD_SUFFIX).index)):
-            figure.add_scatter(
-                x=[None],
-                y=[None],
-                mode="markers",
-                name=head_name(head),
-                marker={"color": theme.head_colour(head), "size": 9},
-            )
+            theme.add_legend(figure, head_name(head), {"color": theme.head_colour(head)})
     middles = rows.groupby("model", sort=False)["_y"].mean()
     theme.apply(figure, height=int(_LOSSES_FRAME + _LOSSES_ROW * (places[-1] + 1)) + (20 if kinds else 0))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
@@ -452,13 +446,7 @@ def _add(
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    figure.add_scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        name=name,
-        marker=theme.outlined(f"circle{suffix}", theme.NEUTRAL, 9, 1.8),
-    )
+    theme.add_legend(figure, name, theme.outlined(f"circle{suffix}", theme.NEUTRAL, 9, 1.8))
 
 
 def _present_marks(marks: list[str], there: pd.Series) -> list[str]:

@@ -4,7 +4,7 @@ names.
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from textwrap import wrap
 from typing import Any
@@ -422,6 +422,11 @@ def heading(figure: go.Figure, text: str, x: float = 0, y: float = 1, **more: An
     """Writes above a place, from it to the right, in place; ``more`` is as for ``add_annotation``."""
     usual = {"yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(**{"text": text, "x": x, "y": y, **usual, **more})
+
+
+def add_legend(figure: go.Figure, name: str, marker: Mapping[str, Any]) -> None:
+    """A legend entry that no trace has, in place; its ``marker`` is grey unless it says otherwise."""
+    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": NEUTRAL, **marker})
 
 
 def outlined(symbol: str, colour: str | list[str], size: float, width: float) -> dict[str, Any]:
