@@ -62,12 +62,8 @@ def layer_curve(
     legend = lines > MAX_LABELS * rows
     # On a phone the legend has one line per series.
     height = _PANEL * rows + 60 if panels else 330 + (14 * (lines - 3) if legend else 0)
-    figure = make_subplots(
-        rows=rows,
-        cols=1,
-        vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
-        subplot_titles=[theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None,
-    )
+    panel_titles = [theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None
+    figure = theme.stacked(rows, panel_titles, _GAP / (height - 150))
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
     called = {
@@ -262,7 +258,7 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
         name=name,
         showlegend=legend,
         line={"color": colour, "width": 2.5, "dash": own.dash},
-        marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+        marker=theme.outlined(own.symbol, colour, 8, 1.5),
         customdata=[[group, int(layer)] for layer in line["layer"]],
         hovertext=[_hover(point, name, scale, zero) for point in line.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -428,15 +424,7 @@ def _share(value: float) -> str:
 
 
 def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": high - value,
-        "arrayminus": value - low,
-        "thickness": 1.2,
-        "width": 3,
-        "color": theme.NEUTRAL,
-    }
+    return theme.whiskers(high - value, value - low, thickness=1.2, width=3, color=theme.NEUTRAL)
 
 
 def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:

@@ -252,15 +252,7 @@ def relation_map(
     theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
     figure.update_layout(hoverdistance=80)
     horizontal(figure, int(points["layer"].max()))
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(place.values()),
-        ticktext=names,
-        range=[ends[-1], 0],
-        showgrid=False,
-        side="right",
-        tickfont_size=12,
-    )
+    theme.label_rows(figure, names, list(place.values()), (ends[-1], 0), side="right", tickfont_size=12)
     figure.update_layout(margin_t=_ABOVE, margin_b=_BELOW)
     figure.update_xaxes(automargin=False)
     return aligned(figure)
@@ -341,7 +333,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
             mode="markers",
             name=theme.plain(name),
             customdata=[[relation] for relation in rows["relation"]],
-            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            marker=theme.outlined(symbol, colour, 9, 2),
             hovertext=hover,
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
@@ -374,26 +366,8 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         tickfont_size=_SIZE,
         title_font_size=_SIZE,
     )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(rows.index),
-        ticktext=names,
-        tickfont_size=_SIZE,
-        range=[bottom + 0.1, -0.1],
-        showgrid=False,
-    )
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        y=1,
-        yref="paper",
-        xanchor="right",
-        yanchor="bottom",
-        text="of known",
-        showarrow=False,
-        font_size=_SIZE,
-        yshift=2,
-    )
+    theme.label_rows(figure, names, list(rows.index), (bottom + 0.1, -0.1), tickfont_size=_SIZE)
+    theme.heading(figure, "of known", 1, xref="paper", xanchor="right", font_size=_SIZE, yshift=2)
     if gap is not None:
         words = f"fewer than {fewest:,} known facts"
         figure.add_annotation(
