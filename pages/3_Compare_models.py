@@ -498,7 +498,7 @@ else:
                     "beyond": draw_changes,
                     "models": draw_all_models,
                 }
-                draw_tab[tab](pair.view, pair.base, pair.tuned)
+                draw_tab[tab](pair.view, pair.tuned)
         if selection.of(CompareSelection).lost_way and len(pair.recovery):
             lost_facts(pair)
 end(view)

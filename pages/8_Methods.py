@@ -11,7 +11,7 @@ import streamlit as st
 from probing.choices import METHODS_TABS as TABS
 from probing.choices import MethodsSelection
 from probing.facts.report_layers import total
-from probing.facts.store_facts import null_examples
+from probing.facts.store_facts import total_null_examples
 from probing.kernel.app import blocks, selection, texts
 from probing.kernel.app.frame import View, end, open_page
 from probing.kernel.app.tables import fitted
@@ -28,7 +28,7 @@ from probing.kernel.success_report import learned
 from probing.terms import METRICS, anchor, glossary
 
 _FOLDER = Path(texts.__file__).parent
-NULL = """
+TOTAL_NULL = """
 A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with
 the fact's own name and with somebody else's, and the rank of the answer at every layer. What only the own name finds
 counts as knowledge.
@@ -108,14 +108,14 @@ def draw_metrics(view: View) -> None:
     )
     blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
     st.header("The null of total knowledge")
-    st.markdown(NULL)
+    st.markdown(TOTAL_NULL)
     run = run_with_ranks(view)
     if run is None:
         blocks.missing("No run has single facts with ranks of another subject.", blocks.PROBE_COMMAND)
         return
     stamp = view.stamp(f"null of total knowledge, {run['model']}, {run['head']} heads", (str(run["run_id"]),))
     example = pd.DataFrame(
-        [row for fact in view.read(null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)]
+        [row for fact in view.read(total_null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)]
     )
     blocks.table_with_download(example, stamp=stamp, name="null-example")
     sums = view.read(total, (run["run_id"],), (1,), ("micro",))
@@ -136,13 +136,13 @@ def draw_metrics(view: View) -> None:
 
 
 def run_with_ranks(view: View) -> pd.Series | None:
-    """The shown run, or else the first, that has examples of the null."""
+    """The shown run, or else the first, that has examples of the null of total knowledge."""
     if view.runs.empty:
         return None
     of_run = (view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)
     ordered = pd.concat([view.runs[of_run], view.runs[view.runs["base"] == ""]])
     for _, run in ordered[ordered["probe_set"] == view.chosen.probe_set].iterrows():
-        if len(view.read(null_examples, str(run["run_id"]))):
+        if len(view.read(total_null_examples, str(run["run_id"]))):
             return run
     return None
 

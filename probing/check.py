@@ -11,7 +11,7 @@ from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges.ask import SHIPPED as EDGE_PROBES
 from probing.edges.ask import read_probes as read_edge_probes
 from probing.edges.published import PublishedEdges
-from probing.facts.published import PublishedKnowledge
+from probing.facts.published import PublishedFacts
 from probing.facts.sources import read_facts
 from probing.heads.files import head_path, read_identity, read_weights, refuse_damage
 from probing.kernel.errors import ProbingError, Say, StoreError
@@ -238,7 +238,7 @@ def _recorded_weights(folders: Sequence[Path]) -> dict[str, dict[str, set[str]]]
 
 def _paper_problems() -> list[str]:
     problems = []
-    for read in (PublishedKnowledge.read, PublishedEdges.read, PublishedSentences.read, read_minimal_pairs):
+    for read in (PublishedFacts.read, PublishedEdges.read, PublishedSentences.read, read_minimal_pairs):
         try:
             read()
         except ProbingError as error:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 HEADS = "heads"
 #: Subject, in the order of lists -> what its runs are shared as, alone or with those of other subjects.
 SHARED_AS = {
-    "knowledge": "predictions",
+    "facts": "predictions",
     "candidates": "predictions",
     "carried": "predictions",
     "edges": "edges",
@@ -31,9 +31,7 @@ def kinds() -> "dict[str, Kind]":
     from probing.forgetting.kind import FORGETTING, SERIES
     from probing.sentences.kind import SENTENCES
 
-    return dict(
-        zip(SHARED_AS, (FACTS, CANDIDATES, CARRIED, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True)
-    )
+    return {kind.name: kind for kind in (FACTS, CANDIDATES, CARRIED, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)}
 
 
 def kinds_of(what: str) -> "list[Kind]":
@@ -45,13 +43,12 @@ def reports() -> "dict[str, Reports]":
     """Subject -> its reports; what is carried is reported with the facts."""
     from probing.changes.report import CHANGES
     from probing.edges.report import EDGES
-    from probing.facts.report import KNOWLEDGE
+    from probing.facts.report import FACTS
     from probing.facts.report_candidates import CANDIDATES
     from probing.forgetting.report import FORGETTING, SERIES
     from probing.sentences.report import SENTENCES
 
-    reported = [subject for subject in SHARED_AS if subject != "carried"]
-    return dict(zip(reported, (KNOWLEDGE, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES), strict=True))
+    return {each.kind: each for each in (FACTS, CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES)}
 
 
 #: Subject -> its reports, imported when one is needed.

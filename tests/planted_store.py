@@ -150,7 +150,7 @@ def planted_exposure() -> dict[str, str]:
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
     rows, run_id, asked = [], run.run_id, run.asked
-    swapped = {row["fact_id"] for row in lender_rows(run)} if run.probe_set == "trex" and run.swapped else ()
+    swapped = {row["fact_id"] for row in swapped_rows(run)} if run.probe_set == "trex" and run.swapped else ()
     for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
         for number, fact in enumerate(asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
@@ -175,15 +175,13 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     return rows
 
 
-def lender_rows(run: PlantedRun) -> list[dict[str, str]]:
-    """The rows of ``lenders`` of a run."""
+def swapped_rows(run: PlantedRun) -> list[dict[str, str]]:
+    """The swapped subjects of a run."""
     run_id, asked = run.run_id, run.asked
     ids = [fact.fact_id for fact in asked]
     pairs = zip(ids, swapped_subjects(asked), strict=True)
     return [
-        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[lender]}
-        for fact_id, lender in pairs
-        if lender is not None
+        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None
     ]
 
 
@@ -240,7 +238,7 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
     for run in runs:
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
         if run.swapped:
-            write_table("lenders", lender_rows(run), folder / run.run_id / f"lenders-{run.run_id}.parquet")
+            write_table("lenders", swapped_rows(run), folder / run.run_id / f"lenders-{run.run_id}.parquet")
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))

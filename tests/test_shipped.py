@@ -67,13 +67,13 @@ def test_no_swapped_subject_has_the_facts_answer():
         subjects = defaultdict(set)
         for one in (facts[fact_id] for fact_id in asked):
             subjects[one["relation"], one["object"].casefold()].add(one["subject"])
-        lenders = read_table(SNAPSHOT / f"lenders-{run['run_id']}.parquet", "lenders").to_pylist()
-        for row in lenders:
-            one, lender = facts[row["fact_id"]], facts[row["lender_id"]]
-            assert (one["relation"], one["template"]) == (lender["relation"], lender["template"])
-            assert lender["subject"] not in subjects[one["relation"], one["object"].casefold()]
+        rows = read_table(SNAPSHOT / f"lenders-{run['run_id']}.parquet", "lenders").to_pylist()
+        for row in rows:
+            one, other = facts[row["fact_id"]], facts[row["lender_id"]]
+            assert (one["relation"], one["template"]) == (other["relation"], other["template"])
+            assert other["subject"] not in subjects[one["relation"], one["object"].casefold()]
         swapped = ranks.filter(ranks["other_rank"].is_valid())["fact_id"].unique()
-        assert set(swapped.to_pylist()) == {row["fact_id"] for row in lenders}
+        assert set(swapped.to_pylist()) == {row["fact_id"] for row in rows}
 
 
 def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):

@@ -16,7 +16,7 @@ from probing.facts.requests import AskRequest
 from probing.facts.sources import read_facts
 from probing.facts.store import aggregate, majority
 from probing.kernel.errors import ModelError
-from probing.kernel.fact import EVERYDAY, EXPOSURES, Fact, shipped_relations
+from probing.kernel.fact import EVERYDAY, EXPOSURES, Fact, Subset, shipped_relations
 from probing.kernel.files import result_folders
 from probing.kernel.models.names import LOGIT_LENS, TIED, find_entry
 from probing.kernel.stats.intervals import RelationCounts
@@ -129,8 +129,8 @@ def _run_ids(found: pd.DataFrame, model: str, head: str | None) -> tuple[str, li
 
 
 def _counts(db: Database, ids: Sequence[str], relations: set[str] | None, exposures: tuple[str, ...] | None) -> Layers:
-    frame = aggregate(db, ids, exposures)
-    sizes = majority(db, ids, exposures).set_index("relation")["majority_hits"]
+    frame = aggregate(db, ids, Subset(exposures))
+    sizes = majority(db, ids, Subset(exposures)).set_index("relation")["majority_hits"]
     layers: Layers = {}
     for row in (frame if relations is None else frame[frame["relation"].isin(relations)]).itertuples():
         numbers = (row.n, row.hits_1, row.hits_10, row.answer_hits_1, sizes[row.relation], row.other_n, row.other_1)

@@ -106,7 +106,7 @@ class Asked:
             FigureError: if there are more than ``most``, or nothing is stored.
         """
         if stored.empty:
-            command = f"python -m probing {self.choice.report.kind} train --model nesia-mini --tasks all"
+            command = f"python -m probing {self.choice.kind} train --model nesia-mini --tasks all"
             raise FigureError(f"no probes are stored; make some with: {command}")
         models = self.choice["model"] or usual(stored, [one for one in self.colours if one in set(stored["model"])])
         if len(models) > most:

@@ -14,7 +14,7 @@ from probing.api.arguments import checked, in_a_notebook, text
 from probing.facts.figures import layer_curve
 from probing.facts.forgotten import FATES, PARTS
 from probing.facts.probe import ProbedSet, probe_sets
-from probing.facts.report import KNOWLEDGE
+from probing.facts.report import FACTS
 from probing.facts.report_candidates import CANDIDATES, fact_by_fact, newest
 from probing.facts.report_layers import precision, total
 from probing.facts.report_pairs import BESIDE, listed_facts, paired_by_layer, transitions_beside_wrong
@@ -141,7 +141,7 @@ class Probed(Shown):
         Raises:
             OptionError: for another k or average.
         """
-        return KNOWLEDGE.named("precision").json_table(self._precision(k, average))
+        return FACTS.named("precision").json_table(self._precision(k, average))
 
     @checked
     def total(self, k: int = 1, average: str = "macro") -> pd.DataFrame:
@@ -158,7 +158,7 @@ class Probed(Shown):
             OptionError: for another k or average.
         """
         _refuse_others(k, average)
-        return KNOWLEDGE.named("total").json_table(total(self._database, self.run_ids, (k,), (average,)))
+        return FACTS.named("total").json_table(total(self._database, self.run_ids, (k,), (average,)))
 
     @checked
     def compare(self, base: "Probed", k: int = 1) -> "Comparison":

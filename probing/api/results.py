@@ -20,7 +20,6 @@ from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import looks_of, set_order
 from probing.kernel.files import result_folders, runs_folder, snapshot_folder
-from probing.kernel.joined import Declared
 from probing.kernel.models.names import head_order
 from probing.kernel.provenance import LOCAL
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unknown_words
@@ -32,15 +31,11 @@ from probing.kernel.store.stored import fact_runs, stored_models
 from probing.kernel.success import in_words
 from probing.kernel.success_report import learned, verdicts_by_model
 from probing.sentences.store import sentence_runs
-from probing.subjects import kinds, reports
+from probing.subjects import REPORTS
 
 if TYPE_CHECKING:
     from probing.kernel.figures.theme import go
 
-#: Kind of runs -> its reports.
-REPORTS = Declared[Reports](
-    lambda: {kind.name: reports()[subject] for subject, kind in kinds().items() if subject in reports()}
-)
 #: Columns of ``Results.models`` that hold tuples of names.
 _LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 #: Columns of ``Results.runs``.

@@ -104,20 +104,8 @@ def evidence_panels(
         figure.update_layout(
             {f"yaxis{axis[1:]}": _axis(panel, (max(top - high / inner, 0.0), top), evidence[evidence["panel"] == name])}
         )
-        figure.add_annotation(
-            text=_heading(panel, evidence[evidence["panel"] == name]),
-            x=0,
-            xref="paper",
-            xanchor="left",
-            y=top,
-            yref="paper",
-            yanchor="bottom",
-            yshift=3,
-            showarrow=False,
-            align="left",
-            font_size=12,
-            name="panel",
-        )
+        words = _heading(panel, evidence[evidence["panel"] == name])
+        theme.heading(figure, words, y=top, xref="paper", yshift=3, align="left", font_size=12, name="panel")
     _legend(figure, evidence, names, colours)
     horizontal(figure, last)
     # Behind all panels, not only the first.
@@ -284,11 +272,8 @@ def _whiskers(points: pd.DataFrame, panel: Panel, colour: str) -> dict[str, Any]
     if not (points["seeds"].fillna(1) > 1).any():
         return None
     up, down = points["seed_high"] - points["value"], points["value"] - points["seed_low"]
-    ends = {
-        "array": up.clip(lower=0).fillna(0) * panel.factor,
-        "arrayminus": down.clip(lower=0).fillna(0) * panel.factor,
-    }
-    return {"type": "data", "symmetric": False, "color": colour, "thickness": 1.2, "width": 4, **ends}
+    up, down = (ends.clip(lower=0).fillna(0) * panel.factor for ends in (up, down))
+    return theme.whiskers(up, down, color=colour, thickness=1.2, width=4)
 
 
 def _hover(point: Mapping[str, Any], panel: Panel, names: Sequence[str]) -> str:
@@ -363,12 +348,7 @@ def drift_points(
             mode="markers",
             showlegend=False,
             cliponaxis=False,
-            marker={
-                "size": 12,
-                "color": colour,
-                "symbol": "circle-open" if is_open else "circle",
-                "line": {"width": 2, "color": colour},
-            },
+            marker=theme.outlined("circle-open" if is_open else "circle", colour, 12, 2),
             hovertemplate=(
                 f"<b>{name}</b><br>weights moved by %{{x:.2f}} %<br>{theme.plain(title)}: %{{y:.2f}}<extra></extra>"
             ),

@@ -35,14 +35,7 @@ def attention_map(shares: np.ndarray, tokens: Sequence[str], *, maximum: float, 
     theme.apply(figure, height=_AROUND + _ROW * max(len(names), 4))
     _layers(figure, len(shares))
     labels = [f"<b>{name}</b>" if place == marked else name for place, name in enumerate(names)]
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=places,
-        ticktext=labels,
-        range=[len(names) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=12,
-    )
+    theme.label_rows(figure, labels, tickfont_size=12)
     return figure
 
 

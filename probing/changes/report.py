@@ -261,7 +261,6 @@ CHANGES = Reports(
     "changes",
     (
         Report(
-            "changes",
             "values",
             "attention and similarity of states by layer",
             _values,
@@ -269,8 +268,8 @@ CHANGES = Reports(
             further=True,
             shown=MEASURE_COLUMNS.without("objective inside_control"),
         ),
-        Report("changes", "perplexity", "with layers of the base put back", _perplexities),
-        Report("changes", "epochs", "perplexity while a model was fine-tuned", _epochs),
+        Report("perplexity", "with layers of the base put back", _perplexities),
+        Report("epochs", "perplexity while a model was fine-tuned", _epochs),
     ),
     (
         Filter("model", "Model; repeatable. None: all, but only the lowest seed of models that differ by seed."),

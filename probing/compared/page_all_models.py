@@ -71,8 +71,8 @@ _CORRELATIONS = (
 )
 
 
-def draw_all_models(view: View, base: str, tuned: str) -> None:
-    """The tab; it shows all models, so the two that the page compares are not used."""
+def draw_all_models(view: View, tuned: str) -> None:
+    """The tab; it shows all models, so the one that the page compares is not used."""
     st.header("What did each model keep?")
     head, probe_set = _facts(view)
     k = view.chosen.k

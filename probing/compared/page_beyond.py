@@ -232,8 +232,8 @@ class TuningView(TuningPanels):
         return self.view.stamp(f"{what}, {self.view.label(self.model)} against {self.view.label(self.base)}", ids)
 
 
-def draw_changes(view: View, base: str, tuned: str) -> None:
-    """The tab, for a fine-tuned model against its own recorded base, so ``base`` is not used."""
+def draw_changes(view: View, tuned: str) -> None:
+    """The tab, for a fine-tuned model against its own recorded base."""
     st.header("What else changed?")
     tuning_view = TuningView(Reading(view).report, tuned, None, view)
     if tuned not in set(tuning_view.tuned["model"]):

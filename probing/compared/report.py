@@ -1,6 +1,6 @@
 """The report of all fine-tuned models: facts kept, lost and gained, weights moved, yardsticks, and correlations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,7 @@ from probing.compared.report_heads import points_lost
 from probing.facts.report_pairs import transitions
 from probing.facts.store_pairs import weight_drift
 from probing.kernel.columns import Columns, floats
+from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.objectives import task_of
 from probing.kernel.relatives import tuned_models
 from probing.kernel.stats.intervals import FEWEST, rank_correlation
@@ -87,13 +88,7 @@ MODEL_COLUMNS = Columns(
 _SHUFFLED = "shuffled labels"
 
 
-def all_models(
-    db: Database,
-    pairs: pd.DataFrame,
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def all_models(db: Database, pairs: pd.DataFrame, k: int = 1, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """One row per fine-tuned model of ``pairs`` at the last layer, those that kept most first; unknown values are
     empty.
 
@@ -102,9 +97,9 @@ def all_models(
     trainings of the task), shuffled (with shuffled labels). p_value is McNemar's exact one; by_fact: single facts are
     stored.
     """
-    lost = points_lost(db, pairs, k, exposures, answer_in_subject)
+    lost = points_lost(db, pairs, k, subset)
     net = {f"lost{end}": f"net_lost{end}" for end in ("", "_low", "_high", "_above", "_above_low", "_above_high")}
-    facts = transitions(db, pairs, (k,), exposures, answer_in_subject)
+    facts = transitions(db, pairs, (k,), subset)
     table = lost.rename(columns=net).merge(facts[["run_id", *_COUNTS]], on="run_id", how="left")
     known = (table["kept"] + table["lost"]).astype("float64")
     shares = {f"{part}_share": table[part] / known.where(known > 0) for part in ("kept", "lost", "gained")}

@@ -12,6 +12,7 @@ from probing.facts.runs import PAIR
 from probing.facts.store import head_training, sums_of
 from probing.facts.store_pairs import transition_counts
 from probing.kernel.columns import Columns
+from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.models.names import HEADS, LOGIT_LENS
 from probing.kernel.stats.paired_tests import each_interval
 from probing.kernel.store.database import Database
@@ -32,13 +33,7 @@ READ_OUT_COLUMNS = Columns(
 )
 
 
-def points_lost(
-    db: Database,
-    pairs: pd.DataFrame,
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def points_lost(db: Database, pairs: pd.DataFrame, k: int = 1, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Base minus fine-tuned model at the last layers, for ``pairs`` of runs; micro. Pairs without facts have no row.
 
     ``lost`` is base_value minus value, ``lost_above`` the base's above_swapped minus the model's; the yardsticks are
@@ -50,7 +45,7 @@ def points_lost(
     if pairs.empty:
         return pd.DataFrame(columns=list(COLUMNS))
     run_ids = tuple(dict.fromkeys((*pairs["base_run_id"], *pairs["run_id"])))
-    last = by_layer(db, run_ids, f"p_at_{k}", "micro", exposures, answer_in_subject, last_only=True)
+    last = by_layer(db, run_ids, f"p_at_{k}", "micro", subset, last_only=True)
     last = last.rename(columns={end: f"value_{end}" for end in ("low", "high", "low_answers", "high_answers")})
     table = pairs[list(PAIR)].merge(last[["run_id", "n", "majority", *_OF_RUN]], on="run_id")
     of_base = last[["run_id", *_OF_RUN]].rename(
@@ -60,13 +55,13 @@ def points_lost(
     for name, column in (("lost", "value"), ("lost_above", "above_swapped")):
         base, own = ([table[f"{prefix}{column}{end}"] for end in ENDS] for prefix in ("base_", ""))
         table[name], table[f"{name}_low"], table[f"{name}_high"] = joined(base, own)
-    clusters = transition_counts(db, table["base_run_id"], table["run_id"], k, exposures, answer_in_subject)
+    clusters = transition_counts(db, table["base_run_id"], table["run_id"], k, subset)
     clusters = clusters.groupby(["base_run_id", "run_id"], as_index=False).sum(numeric_only=True)
     clusters = table[["base_run_id", "run_id"]].merge(clusters, how="left")
     for name, value in (("lost", "more"), ("lost_above", "above_more")):
         low, high = each_interval(sums_of(clusters, value), -1, "overall")
         table[f"{name}_low_answers"], table[f"{name}_high_answers"] = -high, -low
-    return _by_fact(table, transitions(db, pairs, (k,), exposures, answer_in_subject))[list(COLUMNS)]
+    return _by_fact(table, transitions(db, pairs, (k,), subset))[list(COLUMNS)]
 
 
 def _by_fact(table: pd.DataFrame, counts: pd.DataFrame) -> pd.DataFrame:

@@ -39,17 +39,10 @@ def finish(figure: go.Figure, rows: pd.DataFrame, names: Mapping[str, str]) -> g
         figure,
         [horizontal_line(figure, edge, line={"color": theme.GRID, "width": 1}, layer="below") for edge in edges],
     )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(middles),
-        # A label of punctuation alone would look like a row without a name.
-        ticktext=[
-            theme.breakable(names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”"), 16)
-            for row in middles.index
-        ],
-        range=[rows["_y"].max() + _LINE, -_LINE],
-        showgrid=False,
-    )
+    # A label of punctuation alone would look like a row without a name.
+    called = [names.get(row, row if any(map(str.isalnum, row)) else f"“{row}”") for row in middles.index]
+    ends = (rows["_y"].max() + _LINE, -_LINE)
+    theme.label_rows(figure, [theme.breakable(name, 16) for name in called], list(middles), ends)
     return figure
 
 
@@ -59,13 +52,6 @@ def looks_of_models(models: Sequence[str], colours: Mapping[str, str]) -> dict[s
     theirs = [model for model in models if model not in colours]
     looks = {model: (colours[model], "circle") for model in ours}
     return looks | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
-
-
-def add_legend(figure: go.Figure, name: str, marker: Mapping) -> None:
-    """A legend entry whose marker applies to all colours."""
-    figure.add_scatter(
-        x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": theme.NEUTRAL, **marker}
-    )
 
 
 NOT_RESOLVED = "cannot be told"
@@ -98,10 +84,10 @@ def place_rows(
         name = (labels or {}).get(str(model), str(model))
         _add_places(figure, model_rows, scale[model_rows.index], name, looks[str(model)], titles or {})
     if rows["centre_of_gravity"].notna().any():
-        add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
+        theme.add_legend(figure, "mean layer of the weights", {"symbol": "circle"})
     if any(map(_near_uniform, rows.to_dict("records"))):
-        add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
-    add_legend(
+        theme.add_legend(figure, NEAR_UNIFORM, {"symbol": "circle", "opacity": _FAINT})
+    theme.add_legend(
         figure, "mean layer of the gains", {"symbol": "circle-open", "line": {"width": 1.8, "color": theme.NEUTRAL}}
     )
     finish(figure, rows, titles or {})
@@ -160,7 +146,7 @@ def _add_places(
         name=f"{plain_name}: expected layer",
         showlegend=False,
         legendgroup=name,
-        marker={"symbol": f"{symbol}-open", "size": 10, "color": colour, "line": {"width": 1.8, "color": colour}},
+        marker=theme.outlined(f"{symbol}-open", colour, 10, 1.8),
         hovertext=[_hover_of_place(row, plain_name, titles) for row in model_rows[there].to_dict("records")],
         customdata=[[row] for row in model_rows.loc[there, "row"]],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -241,8 +227,8 @@ def score_rows(
     for column, (name, symbol) in YARDSTICKS.items():
         if column in rows and rows[column].notna().any():
             _add_yardstick(figure, rows, column, name, symbol, looks)
-    add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
-    add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
+    theme.add_legend(figure, "words alone, P(0)", {"symbol": "circle-open"})
+    theme.add_legend(figure, "all layers, P(L)", {"symbol": "circle"})
     finish(figure, rows, titles or {})
     figure.update_xaxes(title_text="right labels, % (micro F1)", range=[-2, 104])
     return figure
@@ -277,7 +263,7 @@ def _add_scores(
             name=plain_name if column == "f1_last" else f"{plain_name}: P(0)",
             showlegend=column == "f1_last",
             legendgroup=name,
-            marker={"symbol": f"{symbol}{suffix}", "size": 9, "color": colour, "line": {"width": 1.8, "color": colour}},
+            marker=theme.outlined(f"{symbol}{suffix}", colour, 9, 1.8),
             error_x=_interval(model_rows, colour) if column == "f1_last" else None,
             hovertext=[
                 _hover_of_score(row, column, probe, plain_name, titles) for row in model_rows.to_dict("records")
@@ -290,15 +276,7 @@ def _interval(model_rows: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     if "f1_last_low" not in model_rows or model_rows["f1_last_low"].isna().all():
         return None
     up, down = model_rows["f1_last_high"] - model_rows["f1_last"], model_rows["f1_last"] - model_rows["f1_last_low"]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": up * 100,
-        "arrayminus": down * 100,
-        "color": colour,
-        "thickness": 1.4,
-        "width": 3,
-    }
+    return theme.whiskers(up * 100, down * 100, color=colour, thickness=1.4, width=3)
 
 
 def _hover_of_score(row: Mapping[str, Any], column: str, probe: str, model: str, titles: Mapping[str, str]) -> str:
@@ -325,14 +303,9 @@ def _add_yardstick(
         showlegend=False,
         name=name,
         hoverinfo="skip",
-        marker={
-            "symbol": symbol,
-            "size": size,
-            "color": marks,
-            "line": {"width": 3 if column == "ceiling" else 1.8, "color": marks},
-        },
+        marker=theme.outlined(symbol, marks, size, 3 if column == "ceiling" else 1.8),
     )
-    add_legend(
+    theme.add_legend(
         figure, name, {"symbol": symbol, "line": {"width": 3 if column == "ceiling" else 1.8, "color": theme.NEUTRAL}}
     )
 

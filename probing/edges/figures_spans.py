@@ -2,7 +2,6 @@
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import horizontal_panels, readable
@@ -24,13 +23,8 @@ def span_bars(answers: pd.DataFrame) -> go.Figure:
         return theme.empty("No task fits the chosen words.")
     panels = list(dict.fromkeys(answers["panel"]))
     height = _FRAME + (_PANEL + _GAP) * len(panels) - _GAP
-    figure = make_subplots(
-        rows=len(panels),
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
-        subplot_titles=[_heading(answers[answers["panel"] == panel]) for panel in panels],
-    )
+    titles = [_heading(answers[answers["panel"] == panel]) for panel in panels]
+    figure = theme.stacked(len(panels), titles, _GAP / (height - _FRAME), shared_xaxes=True)
     figure.update_annotations(font_size=12, x=0, xanchor="left", align="left")
     last = int(answers["layer"].max())
     lines = [
@@ -98,13 +92,8 @@ def trace_bars(traces: pd.DataFrame) -> go.Figure:
     panels = list(dict.fromkeys(traces["panel"]))
     first = traces.drop_duplicates("panel").set_index("panel")
     height = _TRACES_FRAME + (_TRACES_PANEL + _TRACES_GAP) * len(panels)
-    figure = make_subplots(
-        rows=len(panels),
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=_TRACES_GAP / (height - _TRACES_FRAME) if len(panels) > 1 else 0,
-        subplot_titles=[_trace_heading(first.loc[panel]) for panel in panels],
-    )
+    titles = [_trace_heading(first.loc[panel]) for panel in panels]
+    figure = theme.stacked(len(panels), titles, _TRACES_GAP / (height - _TRACES_FRAME), shared_xaxes=True)
     figure.update_annotations(font_size=12, x=0, xanchor="left")
     lines = [
         line

@@ -37,7 +37,7 @@ from probing.edges.store import (
     training,
 )
 from probing.edges.targets import CONTROL, CUMULATIVE, KINDS, TASK
-from probing.kernel.columns import Columns, floats
+from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.provenance import RANDOM, RANDOM_BODY, TRAINED
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
@@ -137,7 +137,7 @@ NAMES = Columns("model encoder labels task kind seed", _PLACE, "last part", _TAR
 NUMBERS = floats(
     "f1 memory majority ceiling random random_body control selectivity compression f1_top selectivity_seen"
 )
-ENDS = ("steps", "stopped")
+ENDS = Columns(integers("steps"), Columns("stopped", dtype="boolean"))
 _PROBE = ["run_id", "part", "layer"]
 
 
@@ -187,9 +187,7 @@ def scores(
         scored.loc[scored["labels"] == CONTROL, [control, difference]] = np.nan
     # Predictions are of the task's labels.
     scored = scored.merge(f1_of_top(db, list(runs["run_id"]), None, unseen), on=_PROBE, how="left")
-    trained = training(db, list(runs["run_id"]))[["run_id", "layer", *ENDS]].astype(
-        {"steps": "Int64", "stopped": "boolean"}
-    )
+    trained = Columns("run_id layer", ENDS).of(training(db, list(runs["run_id"])))
     scored = scored.merge(trained, on=["run_id", "layer"], how="left")
     coded = codes(db, list(runs["run_id"]))
     coded["compression"] = compression(coded["uniform"], coded["bits"])
@@ -299,7 +297,6 @@ EDGES = Reports(
     "edges",
     (
         Report(
-            "edges",
             "summary",
             "per model, encoder, task and part",
             _summary,
@@ -308,10 +305,10 @@ EDGES = Reports(
             latex=LATEX,
             note=_dev,
         ),
-        Report("edges", "scores", "every probe", _scores, SCORES, rows=of_trained, note=_dev),
-        Report("edges", "labels", "each label of a task", _labels, note=_dev),
-        Report("edges", "tasks", "expected layers of two tasks", _tasks, note=_dev),
-        Report("edges", "models", "expected layers of two models", _models, note=_dev),
+        Report("scores", "every probe", _scores, SCORES, rows=of_trained, note=_dev),
+        Report("labels", "each label of a task", _labels, note=_dev),
+        Report("tasks", "expected layers of two tasks", _tasks, note=_dev),
+        Report("models", "expected layers of two models", _models, note=_dev),
     ),
     (
         Filter("model", "Model; repeatable. None: all."),

@@ -41,7 +41,9 @@ from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.provenance import RANDOM, TRAINED
 from probing.kernel.store.database import Database
 
-COLUMNS = ("first", "second", "verdict", "difference", "low", "high", "p", "pairs", "reason", "pooled")
+COLUMNS = Columns(
+    "first second verdict", floats("difference low high p"), "pairs reason", Columns("pooled", dtype="bool")
+)
 
 
 def tasks_in_order(
@@ -106,9 +108,7 @@ def _place(curve: EdgeCurve, name: str, spread: SeedSpread | None, unit: float =
 
 
 def _frame(compared: Sequence[Comparison]) -> pd.DataFrame:
-    rows = [[getattr(comparison, name) for name in COLUMNS] for comparison in compared]
-    kinds = dict.fromkeys(("difference", "low", "high", "p"), np.float64) | {"pooled": bool}
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(kinds)
+    return COLUMNS.frame([[getattr(comparison, name) for name in COLUMNS] for comparison in compared])
 
 
 #: Parts of the data that have scores; dev, which also stopped the training, comes first, as in the paper.

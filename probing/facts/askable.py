@@ -107,10 +107,10 @@ def of_one_piece(facts: Sequence[Fact], model: str, base: str = "") -> tuple[Fac
     ``base`` is the model whose tokenizer is used if the model has none; empty: the recorded one.
     """
     entry = find_entry(model)
-    lender = find_entry(base) if base else base_entry(entry)
+    other = find_entry(base) if base else base_entry(entry)
     located = _located(entry.location, entry.hub_id, entry.revision)
-    if not located.has_tokenizer and lender:
-        located = _located(lender.location, lender.hub_id, lender.revision)
+    if not located.has_tokenizer and other:
+        located = _located(other.location, other.hub_id, other.revision)
     tokenizer = _tokenizer(located, files_state([located.folder], "*"))
     filled = filled_by(tokenizer, [fact.prompt for fact in facts], [[fact.object] for fact in facts])
     return tuple(fact for fact, prompt in zip(facts, filled, strict=True) if len(prompt.own_pieces(0)) < 2)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from probing.facts.candidates import BEST, Question, Ranks, Scorer, ask, rank
-from probing.facts.probe import Asked, HeadsWork, configuration, shard_numbers
+from probing.facts.probe import Asked, HeadsWork, configuration
 from probing.facts.requests import INDEPENDENT, CandidateRunConfig
 from probing.facts.stored_run import in_order
 from probing.kernel.errors import FactsError, Say
@@ -42,16 +42,6 @@ class Ranking(HeadsWork, TaskWork):
     heads_folder: Path | None
     candidates_left_out: Mapping[str, int]  #: reason -> number of different candidates, by relation
     progress: bool
-
-    @property
-    def folder(self) -> Path:
-        """With the manifest and the shards."""
-        return self.shards_folder / self.config.run_id
-
-    @property
-    def shards(self) -> dict[str, int]:
-        """Name of each shard -> its number."""
-        return {f"shard-{number:05d}": number for number in shard_numbers(len(self.facts), self.config.shard)}
 
     def make(self, shard: int) -> list[Path]:  # type: ignore[override]
         """Ranks the answers of a slice of the facts."""

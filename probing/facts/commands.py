@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from probing.facts.report import KNOWLEDGE
+from probing.facts.report import FACTS
 from probing.facts.requests import ProbeRequest
 from probing.kernel.commands import command, options_refused, printed_or_written
 from probing.kernel.files import result_folders
@@ -125,4 +125,4 @@ _OUTPUT = (
 )
 
 
-report = command_of(KNOWLEDGE, "Report stored results, all or a selection; the same numbers as on the pages.")
+report = command_of(FACTS, "Report stored results, all or a selection; the same numbers as on the pages.")

@@ -172,10 +172,10 @@ SELECT run_id, relation, exposure, answer_in_subject, layer, n, hits_1, hits_10,
 FROM by_layer
 """
 
-#: The null of total knowledge: of the facts that the last layer misses with both subjects, those that an inner layer
-#: finds with the own, the swapped, or both. A run without inner layers has no row, a fact without a swapped subject is
-#: not counted.
-_INNER = f"""
+#: The null of total knowledge, that is, of inner layers: of the facts that the last layer misses with both subjects,
+#: those that an inner layer finds with the own, the swapped, or both. A run without inner layers has no row, a fact
+#: without a swapped subject is not counted.
+_TOTAL_NULL = f"""
 SELECT n.run_id, n.relation, n.exposure, n.answer_in_subject, k,
     count(*) FILTER (missed) AS n,
     count(*) FILTER (missed AND inner_rank <= k) AS own,
@@ -228,7 +228,7 @@ JOIN (SELECT relation, count(*) AS answers FROM answers GROUP BY ALL) d ON d.rel
 GROUP BY ALL
 """
 
-#: The kind of every top token, as ``tests.reference.knowledge.classify`` defines it, from the tables of
+#: The kind of every top token, as ``tests.reference.facts.classify`` defines it, from the tables of
 #: ``facts.counts``. A token that the vocabulary lacks is an other word; a row without any top token has no
 #: kind.
 _ANSWER_COUNTS = """
@@ -261,7 +261,7 @@ _COUNTS = {
     "known": "SELECT * FROM known",
     "layer_counts": _LAYERS,
     "swapped_counts": _SWAPPED,
-    "inner_counts": _INNER,
+    "inner_counts": _TOTAL_NULL,
     "against_counts": _AGAINST_LAST,
     "total_counts": _TOTAL,
     "answer_counts": _ANSWER_COUNTS,

@@ -62,12 +62,8 @@ def layer_curve(
     legend = lines > MAX_LABELS * rows
     # On a phone the legend has one line per series.
     height = _PANEL * rows + 60 if panels else 330 + (14 * (lines - 3) if legend else 0)
-    figure = make_subplots(
-        rows=rows,
-        cols=1,
-        vertical_spacing=_GAP / (height - 150) if rows > 1 else 0,
-        subplot_titles=[theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None,
-    )
+    panel_titles = [theme.plain(names.get(probe_set, probe_set)) for probe_set in sets] if panels else None
+    figure = theme.stacked(rows, panel_titles, _GAP / (height - 150))
     scale = 100 if unit == "share" else 1
     last = int(points["layer"].max())
     called = {
@@ -215,18 +211,18 @@ def _alike(points: pd.DataFrame) -> bool:
 
 def _ends(drawn: list[tuple[pd.DataFrame, _Look]], *, legend: bool) -> list[EndLabel]:
     """The names of the runs' lines; one for the swapped subjects of all."""
-    ends, lent = [], []
+    ends, swapped = [], []
     for line, look in drawn:
         x, row = float(line["layer"].iloc[-1]), look.where["row"]
         if not legend:
             ends.append(EndLabel(x, float(line["value"].iloc[-1]) * look.scale, look.name, look.colour, row=row))
         if "swapped" in line and pd.notna(line["swapped"].iloc[-1]):
             at = float(line["swapped"].iloc[-1]) * look.scale
-            lent.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
-    if len(lent) == 1:
-        return ends + lent
-    for row in dict.fromkeys(label.row for label in lent):
-        of_row = [label for label in lent if label.row == row]
+            swapped.append(EndLabel(x, at, yardsticks.SWAPPED, look.colour, strong=False, row=row))
+    if len(swapped) == 1:
+        return ends + swapped
+    for row in dict.fromkeys(label.row for label in swapped):
+        of_row = [label for label in swapped if label.row == row]
         x = max(label.x for label in of_row)
         # At the end of one of the lines, by which a file's legend finds it.
         middle = sorted(label.y for label in of_row)[len(of_row) // 2]
@@ -262,7 +258,7 @@ def _add_line(figure: go.Figure, line: pd.DataFrame, own: _Look, *, legend: bool
         name=name,
         showlegend=legend,
         line={"color": colour, "width": 2.5, "dash": own.dash},
-        marker={"symbol": own.symbol, "size": 8, "color": colour, "line": {"width": 1.5, "color": colour}},
+        marker=theme.outlined(own.symbol, colour, 8, 1.5),
         customdata=[[group, int(layer)] for layer in line["layer"]],
         hovertext=[_hover(point, name, scale, zero) for point in line.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -288,7 +284,7 @@ def _hover(row, name: str, scale: int, zero: str) -> str:
 MARKS = {
     "majority": ("commonest answer", "diamond"),
     "swapped_last": ("last layer, blind guess", "circle"),
-    "inner_null": ("inner layers, blind guess", "triangle-right"),
+    "total_null": ("null of total knowledge", "triangle-right"),
     "seed_union": ("union over re-trained heads of the last layer", "line-ns"),
 }
 
@@ -342,7 +338,7 @@ def total_bars(
             for bar, row in zip(bars, totals.itertuples(), strict=True)
         ],
     )
-    _add_marks(figure, with_null(totals), bars)
+    _add_marks(figure, with_total_null(totals), bars)
     _lay_out(figure, totals, _with_set(f"facts with rank ≤ {k}, per cent", totals, names))
     _number(figure, bars, [f"{value:.1f}" for value in last])
     figure.update_layout(barmode="stack")
@@ -350,8 +346,8 @@ def total_bars(
     return figure
 
 
-def with_null(totals: pd.DataFrame) -> pd.DataFrame:
-    """The totals with ``inner_null``: if inner layers found the right word only as often as with a swapped subject.
+def with_total_null(totals: pd.DataFrame) -> pd.DataFrame:
+    """The totals with ``total_null``: if inner layers found the right word only as often as with a swapped subject.
 
     The gain over the last layer is scaled by the number of facts found with a swapped subject per fact found with the
     own subject.
@@ -361,7 +357,7 @@ def with_null(totals: pd.DataFrame) -> pd.DataFrame:
     own = pd.to_numeric(totals["inner_own"]).astype("float64")
     swapped = pd.to_numeric(totals["inner_swapped"]).astype("float64")
     return totals.assign(
-        inner_null=totals["last"] + (totals["total"] - totals["last"]) * (swapped / own).where(own > 0)
+        total_null=totals["last"] + (totals["total"] - totals["last"]) * (swapped / own).where(own > 0)
     )
 
 
@@ -414,7 +410,7 @@ def _hover_of_total(column: str, row: pd.Series) -> str:
     if column == "swapped_last":
         with_it, own = _share(row["swapped_last"]), _share(row["matched_last"])
         return f"last layer, with somebody else's name: {with_it}<br>the same facts with their own: {own}"
-    if column == "inner_null":
+    if column == "total_null":
         own, swapped, n = (f"{row[name]:,}" for name in ("inner_own", "inner_swapped", "inner_n"))
         return (
             f"of {n} facts that the last layer misses, inner layers find<br>{own} with their own name, {swapped} with"
@@ -428,15 +424,7 @@ def _share(value: float) -> str:
 
 
 def _whiskers(low: pd.Series, value: pd.Series, high: pd.Series) -> dict[str, Any]:
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": high - value,
-        "arrayminus": value - low,
-        "thickness": 1.2,
-        "width": 3,
-        "color": theme.NEUTRAL,
-    }
+    return theme.whiskers(high - value, value - low, thickness=1.2, width=3, color=theme.NEUTRAL)
 
 
 def _number(figure: go.Figure, bars: list[str], numbers: list[str]) -> None:

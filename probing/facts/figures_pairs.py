@@ -92,17 +92,7 @@ def alluvial(
     called = [theme.breakable((labels or {}).get(name, name)) for name in (base, model)]
     for column, words in enumerate((*called, "what happened<br>to lost facts" if right else "")):
         if words:
-            figure.add_annotation(
-                x=column,
-                y=1,
-                yref="paper",
-                yanchor="bottom",
-                xanchor="left",
-                xshift=-4,
-                align="left",
-                showarrow=False,
-                text=f"<b>{words}</b>",
-            )
+            theme.heading(figure, f"<b>{words}</b>", column, xshift=-4, align="left")
     return figure
 
 
@@ -238,12 +228,12 @@ def paired_curve(
     )
     for name, prefix in ((base, "base_"), (model, "")):
         colour, label = colours.get(name, theme.NEUTRAL), (labels or {}).get(name, name)
-        lent = f"{prefix}swapped"
-        if lent in points and points[lent].notna().any():
+        swapped = f"{prefix}swapped"
+        if swapped in points and points[swapped].notna().any():
             look = {"dash": "dot", "color": colour, "width": 1.3}
             words = theme.plain(label), yardsticks.SWAPPED
-            _line(figure, points, lent, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
-            ends.append(EndLabel(last, float(points[lent].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+            _line(figure, points, swapped, ": ".join(words), look, opacity=0.8, hover="<br>".join(words))
+            ends.append(EndLabel(last, float(points[swapped].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
         theme.interval_band(
             figure, points["layer"], points[f"{prefix}low"] * 100, points[f"{prefix}high"] * 100, colour, row=1, col=1
         )
@@ -255,12 +245,7 @@ def paired_curve(
             name=theme.plain(label),
             showlegend=False,
             line={"color": colour, "width": 2.5, "dash": theme.line_dash(name in controls)},
-            marker={
-                "symbol": "circle-open" if name == base else "circle",
-                "size": 8,
-                "color": colour,
-                "line": {"width": 1.5, "color": colour},
-            },
+            marker=theme.outlined("circle-open" if name == base else "circle", colour, 8, 1.5),
             customdata=[[name, int(layer)] for layer in points["layer"]],
             hovertext=[_hover_of_difference(point, prefix, label, zero) for point in points.to_dict("records")],
             hovertemplate="%{hovertext}<extra></extra>",
@@ -407,24 +392,13 @@ def loss_points(
         _add(figure, rows, column, words, (suffix, off), marks, labels or {})
     if kinds:
         for head in dict.fromkeys(sorted(rows["head"], key=list(theme.HEAD_SUFFIX).index)):
-            figure.add_scatter(
-                x=[None],
-                y=[None],
-                mode="markers",
-                name=head_name(head),
-                marker={"color": theme.head_colour(head), "size": 9},
-            )
+            theme.add_legend(figure, head_name(head), {"color": theme.head_colour(head)})
     middles = rows.groupby("model", sort=False)["_y"].mean()
     theme.apply(figure, height=int(_LOSSES_FRAME + _LOSSES_ROW * (places[-1] + 1)) + (20 if kinds else 0))
     figure.add_vline(x=0, line={"color": theme.NEUTRAL, "width": 1.2})
     figure.update_xaxes(title_text=f"lost by fine-tuning, points<br>(P@{k} of the base minus the model)")
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(middles),
-        ticktext=[theme.breakable((labels or {}).get(model, model)) for model in middles.index],
-        range=[places[-1] + 0.6, -0.6],
-        showgrid=False,
-    )
+    names = [theme.breakable((labels or {}).get(model, model)) for model in middles.index]
+    theme.label_rows(figure, names, list(middles), (places[-1] + 0.6, -0.6))
     return figure
 
 
@@ -464,12 +438,7 @@ def _add(
         mode="markers",
         showlegend=False,
         name=name,
-        marker={
-            "symbol": f"circle{suffix}",
-            "size": 9,
-            "color": _present_marks(marks, there),
-            "line": {"width": 1.8, "color": _present_marks(marks, there)},
-        },
+        marker=theme.outlined(f"circle{suffix}", _present_marks(marks, there), 9, 1.8),
         hovertext=[
             f"<b>{theme.plain(labels.get(row.model, row.model))}</b> · {head_name(row.head)}<br>{name}: {x:+.1f}"
             f" points<br>95 % interval {least:+.1f} to {most:+.1f}"
@@ -477,18 +446,7 @@ def _add(
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    figure.add_scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        name=name,
-        marker={
-            "symbol": f"circle{suffix}",
-            "size": 9,
-            "color": theme.NEUTRAL,
-            "line": {"width": 1.8, "color": theme.NEUTRAL},
-        },
-    )
+    theme.add_legend(figure, name, theme.outlined(f"circle{suffix}", theme.NEUTRAL, 9, 1.8))
 
 
 def _present_marks(marks: list[str], there: pd.Series) -> list[str]:
@@ -551,14 +509,8 @@ def retention_bars(models: pd.DataFrame, *, k: int, labels: Mapping[str, str] | 
     figure.update_xaxes(
         title_text=f"% of the facts that the base knows (rank ≤ {k})", ticksuffix=" %", range=[0, 100 * most + 3]
     )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(rows.index),
-        ticktext=[theme.breakable((labels or {}).get(model, model), 18) for model in rows["model"]],
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=12,
-    )
+    names = [theme.breakable((labels or {}).get(model, model), 18) for model in rows["model"]]
+    theme.label_rows(figure, names, tickfont_size=12)
     return figure
 
 

@@ -6,6 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.facts.totals import onset
+from probing.kernel.columns import Columns, integers
 from probing.kernel.figures import theme, yardsticks
 from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 from probing.kernel.figures.theme import centres, name_rows
@@ -31,10 +32,10 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     )
     names = {relation: str(label) for relation, label in zip(points["relation"], points["label"], strict=True)}
     ends = yardsticks.add_zero(figure, points) + yardsticks.add_levels(figure, points, by=names)
-    lent: list[EndLabel] = []
+    swapped: list[EndLabel] = []
     for number, (_, line) in enumerate(points.groupby("relation", sort=False)):
-        ends.append(_add_relation(figure, line.sort_values("layer"), number, lent))
-    ends += lent[:1]
+        ends.append(_add_relation(figure, line.sort_values("layer"), number, swapped))
+    ends += swapped[:1]
     theme.apply(theme.clickable_last(figure), height=420)
     last = int(points["layer"].max())
     horizontal(figure, last)
@@ -45,8 +46,8 @@ def relation_curves(points: pd.DataFrame, *, k: int) -> go.Figure:
     return aligned(write(figure, ends, ranges=[extent]))
 
 
-def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list[EndLabel]) -> EndLabel:
-    """Draws a relation; ``lent`` gets the name of its swapped subject's line."""
+def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, swapped: list[EndLabel]) -> EndLabel:
+    """Draws a relation; ``swapped`` gets the name of its swapped subject's line."""
     colour, label = _COLOURS[number % len(_COLOURS)], theme.plain(line["label"].iloc[0])
     relation, n, end = str(line["relation"].iloc[0]), int(line["n"].max()), float(line["layer"].iloc[-1])
     zero = yardsticks.zero_of(line)
@@ -65,7 +66,7 @@ def _add_relation(figure: go.Figure, line: pd.DataFrame, number: int, lent: list
             name=f"{label}: {yardsticks.SWAPPED}",
             hovertemplate=f"{label}<br>{yardsticks.SWAPPED}: %{{y:.1f}} %<extra></extra>",
         )
-        lent.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
+        swapped.append(EndLabel(end, float(line["swapped"].iloc[-1]) * 100, yardsticks.SWAPPED, colour, strong=False))
     figure.add_scatter(
         x=line["layer"],
         y=line["value"] * 100,
@@ -132,9 +133,7 @@ def row_facts(points: pd.DataFrame) -> pd.DataFrame:
         rows.append(
             (relation, *named[relation], onset(line, int(last_layer)), last, max(inner) - last if inner else math.nan)
         )
-    return pd.DataFrame(rows, columns=["relation", "label", "cardinality", "onset", "last", "drop"]).astype(
-        {"onset": "Int64"}
-    )
+    return Columns("relation label cardinality", integers("onset"), "last drop").frame(rows)
 
 
 def not_above_majority(points: pd.DataFrame) -> list[str]:
@@ -253,15 +252,7 @@ def relation_map(
     theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
     figure.update_layout(hoverdistance=80)
     horizontal(figure, int(points["layer"].max()))
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(place.values()),
-        ticktext=names,
-        range=[ends[-1], 0],
-        showgrid=False,
-        side="right",
-        tickfont_size=12,
-    )
+    theme.label_rows(figure, names, list(place.values()), (ends[-1], 0), side="right", tickfont_size=12)
     figure.update_layout(margin_t=_ABOVE, margin_b=_BELOW)
     figure.update_xaxes(automargin=False)
     return aligned(figure)
@@ -342,7 +333,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
             mode="markers",
             name=theme.plain(name),
             customdata=[[relation] for relation in rows["relation"]],
-            marker={"size": 9, "color": colour, "symbol": symbol, "line": {"width": 2, "color": colour}},
+            marker=theme.outlined(symbol, colour, 9, 2),
             hovertext=hover,
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,
@@ -375,26 +366,8 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         tickfont_size=_SIZE,
         title_font_size=_SIZE,
     )
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(rows.index),
-        ticktext=names,
-        tickfont_size=_SIZE,
-        range=[bottom + 0.1, -0.1],
-        showgrid=False,
-    )
-    figure.add_annotation(
-        x=1,
-        xref="paper",
-        y=1,
-        yref="paper",
-        xanchor="right",
-        yanchor="bottom",
-        text="of known",
-        showarrow=False,
-        font_size=_SIZE,
-        yshift=2,
-    )
+    theme.label_rows(figure, names, list(rows.index), (bottom + 0.1, -0.1), tickfont_size=_SIZE)
+    theme.heading(figure, "of known", 1, xref="paper", xanchor="right", font_size=_SIZE, yshift=2)
     if gap is not None:
         words = f"fewer than {fewest:,} known facts"
         figure.add_annotation(

@@ -248,12 +248,27 @@ _MOST_LEFT_OUT = 20
 
 
 class HeadsWork(ModelWork):
-    """Work on a model with a head for each of its ``probed_layers``, which every process reads by itself."""
+    """Work on a model with a head for each of its ``probed_layers``, which every process reads by itself.
+
+    A shard is a slice of the ``facts``.
+    """
 
     config: FactsConfig
+    facts: Sequence[Fact]
+    shards_folder: Path
     heads: Sequence[Head]
     heads_folder: Path | None
     probed_layers: Sequence[int]
+
+    @property
+    def folder(self) -> Path:
+        """With the manifest and the shards."""
+        return self.shards_folder / self.config.run_id
+
+    @property
+    def shards(self) -> dict[str, int]:
+        """Name of each shard -> its number."""
+        return {f"shard-{number:05d}": number for number in shard_numbers(len(self.facts), self.config.shard)}
 
     def __getstate__(self) -> tuple[int, dict[str, Any]]:
         threads, values = super().__getstate__()
@@ -272,16 +287,6 @@ class Probing(ProbeWork, HeadsWork):  # type: ignore[misc]  # the layers are a p
     """Probes a run's facts; a shard is a slice of them."""
 
     heads_folder: Path | None = None  #: of the heads, which each process reads by itself; None for the logit lens
-
-    @property
-    def folder(self) -> Path:
-        """With the manifest and the shards."""
-        return self.shards_folder / self.config.run_id
-
-    @property
-    def shards(self) -> dict[str, int]:
-        """Name of each shard -> its number."""
-        return {f"shard-{number:05d}": number for number in shard_numbers(len(self.facts), self.config.shard)}
 
     def do(self, names: Sequence[str], finished: Callable[[str, Sequence[Path]], None]) -> None:
         """Does shards in order; each is recorded when it is written, while the next ones are computed."""
@@ -446,7 +451,7 @@ def _prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Probing]:
             **configuration(asked, kept, facts_sha256(kept.facts, answers)),
             top_k=1 if asked.request.compact else asked.request.top,
             compact=asked.request.compact,
-            lenders=asked.request.lenders,
+            lenders=asked.request.swapped_rule,
         ),
         cache / "shards",
         cache / "states",

@@ -97,7 +97,7 @@ class PublishedFigure(published.PublishedFigure):
     relations: tuple[str, ...] = ()
 
 
-class PublishedKnowledge(published.Published):
+class PublishedFacts(published.Published):
     """All that is known of the paper's results."""
 
     file: ClassVar[str] = "bertnesia.toml"
@@ -108,7 +108,7 @@ class PublishedKnowledge(published.Published):
     figures: tuple[PublishedFigure, ...] = ()
 
     @model_validator(mode="after")
-    def _names_are_known(self) -> "PublishedKnowledge":
+    def _names_are_known(self) -> "PublishedFacts":
         rows = [row.model for row in self.table_2.rows], [row.model for row in self.table_3]
         models, sets = [model.name for model in self.models], {probe_set.name for probe_set in self.probe_sets}
         refuse_unknown(

@@ -150,11 +150,10 @@ def _hint(db: Database, choice: Choice) -> str:
     )
 
 
-KNOWLEDGE = Reports(
-    "knowledge",
+FACTS = Reports(
+    "facts",
     (
         Report(
-            "knowledge",
             "precision",
             "by layer",
             _precision,
@@ -163,7 +162,6 @@ KNOWLEDGE = Reports(
             csv=Columns(_PRECISION, NUMBERS.without(_PRECISION)),
         ),
         Report(
-            "knowledge",
             "right_any",
             "questions with several right answers",
             lambda db, choice: right_any(db, _run_ids(db, choice)),
@@ -172,7 +170,6 @@ KNOWLEDGE = Reports(
             csv=_RIGHT_ANY,
         ),
         Report(
-            "knowledge",
             "total",
             "of the last and of any layer",
             _total,
@@ -183,11 +180,8 @@ KNOWLEDGE = Reports(
                 "intermediate_share seeds seed_union majority matched_last swapped_last",
             ),
         ),
+        Report("forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")),
         Report(
-            "knowledge", "forgotten", "relations", _forgotten, _one_set, shown=_with_set, csv=(*_FORGOTTEN, "probe_set")
-        ),
-        Report(
-            "knowledge",
             "transitions",
             "base to fine-tuned",
             _transitions,
@@ -196,7 +190,6 @@ KNOWLEDGE = Reports(
             csv=Columns(_TRANSITIONS, Columns(PAIR_NUMBERS, BESIDE).without(_TRANSITIONS)),
         ),
         Report(
-            "knowledge",
             "facts",
             "kept, gained, lost",
             _facts,
@@ -207,7 +200,6 @@ KNOWLEDGE = Reports(
             empty="no rows: none of the facts that both models were asked",
         ),
         Report(
-            "knowledge",
             "carried",
             "whether the model goes by what a layer shows",
             lambda db, choice: report_carried.by_layer(db, list(report_carried.chosen(db, choice)["run_id"])),
@@ -215,14 +207,13 @@ KNOWLEDGE = Reports(
             shown=Columns(NAMES, "part measure layer n value low high null above_null above_low above_high"),
         ),
         Report(
-            "knowledge",
             "carried_lost",
             "of the facts that fine-tuning lost, what layers read and what is carried",
             lambda db, choice: report_carried.lost(db, list(report_carried.chosen(db, choice)["run_id"])),
             report_carried.LOST_COLUMNS,
             shown=report_carried.LOST_COLUMNS.without("run_id"),
         ),
-        Report("knowledge", "tasks", "scores", _tasks, shown=_TASKS_SHOWN),
+        Report("tasks", "scores", _tasks, shown=_TASKS_SHOWN),
     ),
     (
         Filter(

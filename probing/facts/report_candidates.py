@@ -7,6 +7,7 @@ import pandas as pd
 from probing.facts.requests import AMONG_CANDIDATES, DTYPES
 from probing.facts.store import sums_of
 from probing.facts.store_candidates import SUMS, answer_sums, candidate_runs, ranked_facts, sums
+from probing.kernel.columns import Columns, floats
 from probing.kernel.figures.looks import set_order
 from probing.kernel.models.names import head_order, listed
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored, whole_runs
@@ -26,9 +27,9 @@ _K = ("K", "K_star")
 #: P@1 of the answer alone, of the answers with the fewest tokens, and after the answer alone is subtracted.
 _ALONE = ("alone", "shortest", "pmi")
 _RANK = ("mean_rank", "mean_rank_chance")
-NUMBERS = (
-    *("n", "candidates", *_P_AT_1, *_ANSWERS, "chance", *_BLIND, "swapped_n"),
-    *(*_MRR, *_RANK, *_ALONE, *_K),
+NUMBERS = Columns(
+    *(Columns("n", dtype="int64"), floats("candidates", _P_AT_1, _ANSWERS, "chance", _BLIND)),
+    *(Columns("swapped_n", dtype="int64"), floats(_MRR, _RANK, _ALONE, _K)),
 )
 #: What one figure shows a single value of -> the order of its values.
 ORDER: dict[str, Callable[[str], int]] = {
@@ -106,9 +107,7 @@ def grouped(
     of_relation = of_relation.merge(answer_sums(db, ids, by.replace("relation", ""), common=common), on=parts)
     groups = list(of_relation.groupby(["run_id", *keys]))
     rows = parallel_map(lambda group: (*group[0], *_numbers(group[1], average)), groups)
-    frame = pd.DataFrame(rows, columns=["run_id", *keys, *NUMBERS])
-    frame = frame.astype(dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(("n", "swapped_n"), "int64"))
-    found = runs[["run_id", *RUN]].merge(frame, on="run_id")
+    found = runs[["run_id", *RUN]].merge(Columns("run_id", keys, NUMBERS).frame(rows), on="run_id")
     return found[["run_id", *RUN, *keys, *NUMBERS]].sort_values([*RUN, *keys], ignore_index=True)
 
 
@@ -175,28 +174,24 @@ CANDIDATES = Reports(
     "candidates",
     (
         Report(
-            "candidates",
             "layers",
             "by layer",
             lambda db, choice: by_layer(db, chosen(db, choice), choice["average"] or AVERAGES),
             shown=_shown("average", *_SHOWN),
         ),
         Report(
-            "candidates",
             "relations",
             "by relation and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "relation"),
             shown=_shown("relation", *_SHOWN),
         ),
         Report(
-            "candidates",
             "pieces",
             "by the number of tokens of the right answer and layer",
             lambda db, choice: grouped(db, chosen(db, choice), "pieces"),
             shown=_shown("pieces", *_BY_LENGTH),
         ),
         Report(
-            "candidates",
             "facts",
             "every right answer at every layer",
             lambda db, choice: fact_by_fact(db, chosen(db, choice), choice["layer"]),

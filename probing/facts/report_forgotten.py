@@ -11,7 +11,7 @@ from probing.facts.store import relations
 from probing.facts.store_pairs import against_last, relation_exposures
 from probing.facts.totals import hits_of, onset
 from probing.kernel.columns import Columns, floats
-from probing.kernel.fact import EXPOSURES
+from probing.kernel.fact import EVERY_FACT, EXPOSURES, Subset
 from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import wider
 from probing.kernel.stats.paired_tests import PairedCounts
@@ -31,8 +31,7 @@ def forgotten(
     run_ids: Sequence[str],
     ks: Sequence[int] = RANKS,
     definitions: Sequence[str] = DEFINITIONS,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
 ) -> pd.DataFrame:
     """How many relations the last layer has forgotten, one row per run, k and definition.
 
@@ -42,7 +41,7 @@ def forgotten(
     rows = []
     runs = list(identities(db, run_ids).itertuples(index=False))
     for k in ks:
-        by_run = _judged(db, [run.run_id for run in runs], k, exposures, answer_in_subject)
+        by_run = _judged(db, [run.run_id for run in runs], k, subset)
         for run in runs:
             judged = by_run.get(run.run_id, [])
             if len(judged) < 2:
@@ -55,13 +54,7 @@ def forgotten(
     return found_rows.sort_values(["model", "head", "seed", "probe_set", "k"], kind="stable").reset_index(drop=True)
 
 
-def relation_forgetting(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def relation_forgetting(db: Database, run_ids: Sequence[str], k: int = 1, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Every relation of every run with the verdicts of the three definitions, and its facts by exposure.
 
     drop: best inner minus last; p_authors and p_strict: smallest adjusted p-value of the layers above the last;
@@ -69,19 +62,15 @@ def relation_forgetting(
     """
     runs = list(identities(db, run_ids).itertuples(index=False))
     ids = [run.run_id for run in runs]
-    judged = _judged(db, ids, k, exposures, answer_in_subject)
-    first = judged if k == 1 else _judged(db, ids, 1, exposures, answer_in_subject)
+    judged = _judged(db, ids, k, subset)
+    first = judged if k == 1 else _judged(db, ids, 1, subset)
     twice = {
         (run_id, relation.relation): _doubles(relation)
         for run_id, all_of_run in first.items()
         for relation in all_of_run
     }
     named = relations(db).set_index(["probe_set", "relation"])[["label", "cardinality"]].to_dict("index")
-    sizes = (
-        relation_exposures(db, ids, exposures, answer_in_subject)
-        .set_index(["run_id", "relation", "exposure"])["n"]
-        .to_dict()
-    )
+    sizes = relation_exposures(db, ids, subset).set_index(["run_id", "relation", "exposure"])["n"].to_dict()
     rows = []
     for run in runs:
         for relation in judged.get(run.run_id, []):
@@ -164,12 +153,10 @@ def with_yardsticks(table: pd.DataFrame, points: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _judged(
-    db: Database, run_ids: Sequence[str], k: int, exposures: Sequence[str] | None, answer_in_subject: bool | None
-) -> dict[str, list[Forgetting]]:
+def _judged(db: Database, run_ids: Sequence[str], k: int, subset: Subset) -> dict[str, list[Forgetting]]:
     """Run id -> its relations, judged as one family."""
     layers: dict[str, dict[str, dict[int, PairedCounts]]] = {}
-    for row in against_last(db, run_ids, k, exposures, answer_in_subject).itertuples(index=False):
+    for row in against_last(db, run_ids, k, subset).itertuples(index=False):
         counts = PairedCounts(int(row.both), int(row.inner_only), int(row.last_only), int(row.neither))
         layers.setdefault(row.run_id, {}).setdefault(row.relation, {})[int(row.layer)] = counts
     return {

@@ -7,10 +7,11 @@ import pandas as pd
 
 from probing.facts import store
 from probing.facts.runs import IDENTITY, identities
-from probing.facts.store import answer_clusters, inner_layers, sums_of, totals
+from probing.facts.store import answer_clusters, sums_of, total_null_counts, totals
 from probing.facts.store_pairs import answer_types, exit_counts, layers_stored, seed_unions
 from probing.facts.totals import KINDS, ExitCounts, KnowledgeCounts, compare_early_exit, knowledge, shares
 from probing.kernel.columns import Columns, floats, integers
+from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.metric import RANKS
 from probing.kernel.stats.intervals import (
     AVERAGES,
@@ -66,8 +67,7 @@ def by_layer(
     run_ids: Sequence[str],
     metric: str,
     average: str = "macro",
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
     last_only: bool = False,
 ) -> pd.DataFrame:
     """A metric of ``METRIC_COLUMNS`` by run and layer (0..L) with its interval and baselines; shares in [0, 1].
@@ -79,14 +79,12 @@ def by_layer(
     again, too; only for P@k of runs with predictions.
     """
     column, squared, k = METRIC_COLUMNS[metric]
-    table = store.aggregate(db, run_ids, exposures, answer_in_subject)
-    majority = store.majority(db, run_ids, exposures, answer_in_subject)
+    table = store.aggregate(db, run_ids, subset)
+    majority = store.majority(db, run_ids, subset)
     if last_only:
         table = table[table["layer"] == table.groupby("run_id")["layer"].transform("max")]
     if k:
-        table = table.merge(
-            answer_clusters(db, run_ids, k, exposures, answer_in_subject, last_only), on=_KEYS, how="left"
-        )
+        table = table.merge(answer_clusters(db, run_ids, k, subset, last_only), on=_KEYS, how="left")
     clusters = _clusters(table, k) if k else []
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
@@ -100,7 +98,7 @@ def by_layer(
             )
     estimates = parallel_map(lambda point: _estimate(point[2], average), points)
     rows = []
-    for (run, layer, _, (most, random), lent, ends), got in zip(points, estimates, strict=True):
+    for (run, layer, _, (most, random), swapped, ends), got in zip(points, estimates, strict=True):
         own, above = ends or (UNKNOWN, UNKNOWN)
         over = [
             None if number is None or most is None else number - most for number in (got.value, got.low, got.high, *own)
@@ -111,7 +109,7 @@ def by_layer(
             got.high,
             most,
             random,
-            *_swapped(lent, average),
+            *_swapped(swapped, average),
             *over[:3],
             *own,
             *over[3:],
@@ -127,16 +125,12 @@ def precision(
     run_ids: Sequence[str],
     ks: Sequence[int] = RANKS,
     average: str = "macro",
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
     last_only: bool = False,
 ) -> pd.DataFrame:
     """P@k by run, layer (the last one only, if wanted) and k, with the numbers that ``by_layer`` gives."""
     parts = [
-        by_layer(db, run_ids, f"p_at_{k}", average, exposures, answer_in_subject, last_only).assign(
-            k=int(k), average=average
-        )
-        for k in ks
+        by_layer(db, run_ids, f"p_at_{k}", average, subset, last_only).assign(k=int(k), average=average) for k in ks
     ]
     columns = [*IDENTITY, "layer", "k", "average", "n", "relations", *NUMBERS]
     points = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
@@ -148,24 +142,20 @@ def precision(
 
 
 def precision_by_relation(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    db: Database, run_ids: Sequence[str], k: int = 1, subset: Subset = EVERY_FACT
 ) -> pd.DataFrame:
     """P@k by run, relation and layer, with Wilson's interval and that over answers, and the baselines of ``by_layer``.
 
     The majority is for P@1, and chance is empty.
     """
-    points = store.aggregate(db, run_ids, exposures, answer_in_subject)
-    points = points.merge(answer_clusters(db, run_ids, k, exposures, answer_in_subject), on=_KEYS, how="left")
+    points = store.aggregate(db, run_ids, subset)
+    points = points.merge(answer_clusters(db, run_ids, k, subset), on=_KEYS, how="left")
     points = points.merge(identities(db, run_ids), on="run_id").merge(
         store.relations(db)[["probe_set", "relation", "label", "cardinality"]],
         on=["probe_set", "relation"],
         how="left",
     )
-    most = store.majority(db, run_ids, exposures, answer_in_subject)
+    most = store.majority(db, run_ids, subset)
     points = points.merge(most[["run_id", "relation", "majority_hits"]], on=["run_id", "relation"], how="left")
     hits = points[f"hits_{k}"]
     points["value"] = hits / points["n"]
@@ -284,21 +274,20 @@ def total(
     run_ids: Sequence[str],
     ks: Sequence[int] = RANKS,
     averages: Sequence[str] = AVERAGES,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
 ) -> pd.DataFrame:
     """Last-layer and total knowledge of runs, one row per run, k and average; shares in [0, 1].
 
     A union over layers grows by chance; ``seed_union``, the union over all re-trained heads of the last layer, shows
-    how much chance alone may raise it; empty for one run. A run that stores only its last layer has no total. A
-    stronger null, which the paper lacks: the last layer misses ``inner_n`` facts both with their own and with a swapped
-    subject. Of these, inner layers find ``inner_own`` with the own subject and ``inner_swapped`` with the swapped one,
-    which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations, whatever the
-    average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
+    how much chance alone may raise it; empty for one run. A run that stores only its last layer has no total. The
+    null of total knowledge, which the paper lacks: the last layer misses ``inner_n`` facts both with their own and with
+    a swapped subject. Of these, inner layers find ``inner_own`` with the own subject and ``inner_swapped`` with the
+    swapped one, which does not have the answer; inner_p is McNemar's exact p. They pool the facts of all relations,
+    whatever the average. seeds counts runs that differ in their seed only, this one included; majority is for k = 1.
     """
-    table = totals(db, run_ids, exposures, answer_in_subject)
-    unions = seed_unions(db, run_ids, exposures, answer_in_subject)
-    inner = _inner(db, run_ids, exposures, answer_in_subject)
+    table = totals(db, run_ids, subset)
+    unions = seed_unions(db, run_ids, subset)
+    inner = _total_null(db, run_ids, subset)
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"]
     points = []
     for run in identities(db, run_ids).itertuples(index=False):
@@ -320,7 +309,7 @@ def total(
         either = (macro if average == "macro" else micro)(among).value if seeds > 1 else None
         rows.append((*run, k, average, last.n, last.relations, last.value, last.low, last.high, *shares, seeds, either))
     frame = _UNIONS.frame(rows).merge(
-        _baselines(db, run_ids, ks, averages, exposures, answer_in_subject), on=["run_id", "k", "average"], how="left"
+        _baselines(db, run_ids, ks, averages, subset), on=["run_id", "k", "average"], how="left"
     )
     return TOTAL_COLUMNS.of(frame.merge(inner, on=["run_id", "k"], how="left"))
 
@@ -336,11 +325,9 @@ def in_bar_order(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     return ordered.rename(columns={"last_layer": "last", "intermediate_share": "intermediate"})
 
 
-def _inner(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None
-) -> pd.DataFrame:
+def _total_null(db: Database, run_ids: Sequence[str], subset: Subset) -> pd.DataFrame:
     """run_id, k and the columns of ``INNER``."""
-    inner = inner_layers(db, run_ids, exposures, answer_in_subject)
+    inner = total_null_counts(db, run_ids, subset)
     inner["inner_p"] = mcnemar_exact_many(
         inner["own"] - inner["own_and_swapped"], inner["swapped"] - inner["own_and_swapped"]
     )
@@ -350,15 +337,10 @@ def _inner(
 
 
 def _baselines(
-    db: Database,
-    run_ids: Sequence[str],
-    ks: Sequence[int],
-    averages: Sequence[str],
-    exposures: Sequence[str] | None,
-    answer_in_subject: bool | None,
+    db: Database, run_ids: Sequence[str], ks: Sequence[int], averages: Sequence[str], subset: Subset
 ) -> pd.DataFrame:
     """Guessing at the last layer (``_BASELINES``) by run, k and average, with its interval over answers."""
-    tables = [precision(db, run_ids, ks, average, exposures, answer_in_subject, last_only=True) for average in averages]
+    tables = [precision(db, run_ids, ks, average, subset, last_only=True) for average in averages]
     table = pd.concat(tables, ignore_index=True) if tables else precision(db, [])
     named = {end: f"last_{end}" for end in _ANSWERS}
     return table.rename(columns={"matched": "matched_last", "swapped": "swapped_last", **named})[
@@ -371,12 +353,7 @@ EARLY_EXIT_COLUMNS = Columns("run_id model head probe_set k n", _EXIT_SHARES)
 
 
 def early_exit(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int = 1,
-    seed: int = 0,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    db: Database, run_ids: Sequence[str], k: int = 1, seed: int = 0, subset: Subset = EVERY_FACT
 ) -> pd.DataFrame:
     """The best layer of each relation, chosen on one half of its facts and scored on the other (micro), one row per
     run.
@@ -385,7 +362,7 @@ def early_exit(
     layer 1..L; difference: early exit minus last layer, with Newcombe's interval; p_value: exact McNemar.
     """
     stored = layers_stored(db, run_ids).set_index("run_id")["n_layers"].to_dict()
-    exits = exit_counts(db, run_ids, k, seed, exposures, answer_in_subject)
+    exits = exit_counts(db, run_ids, k, seed, subset)
     halves: dict[str, dict[str, list]] = {}
     for row in exits.itertuples(index=False):
         halves.setdefault(row.run_id, {}).setdefault(row.relation, []).append(row)
@@ -416,12 +393,10 @@ def _exit_counts(relation: str, rows: list) -> ExitCounts:
 ANSWER_COLUMNS = Columns("run_id model head probe_set layer kind n", floats("share"))
 
 
-def answer_drift(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def answer_drift(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Kinds of the top tokens (micro, over facts) by run and layer 0..L; every kind of ``KIND_LABELS`` has a row."""
     counts: dict[str, dict[int, dict[str, int]]] = {}
-    for row in answer_types(db, run_ids, exposures, answer_in_subject).itertuples(index=False):
+    for row in answer_types(db, run_ids, subset).itertuples(index=False):
         counts.setdefault(row.run_id, {}).setdefault(int(row.layer), {})[row.kind] = int(row.n)
     rows = []
     for run in identities(db, run_ids).itertuples(index=False):

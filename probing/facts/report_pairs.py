@@ -22,6 +22,7 @@ from probing.facts.store_pairs import (
 )
 from probing.kernel.columns import Columns, floats
 from probing.kernel.errors import StoreError
+from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import HEADS, canonical_heads
 from probing.kernel.objectives import SHUFFLED
@@ -46,8 +47,7 @@ def transitions(
     db: Database,
     pairs: pd.DataFrame | Sequence[tuple[str, str]],
     ks: Sequence[int] = RANKS,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
 ) -> pd.DataFrame:
     """Last layer of base against last layer of fine-tuned model, fact by fact, one row per pair and k.
 
@@ -55,15 +55,14 @@ def transitions(
     were asked; only_base and only_model: that one was; difference: value - base_value, with Newcombe's interval and
     that with answers drawn again (_answers); p_value: exact McNemar.
     """
-    return _table(db, pairs, ks, exposures, answer_in_subject, by_relation=False)
+    return _table(db, pairs, ks, subset, by_relation=False)
 
 
 def transitions_beside_wrong(
     db: Database,
     pairs: pd.DataFrame | Sequence[tuple[str, str]],
     ks: Sequence[int] = RANKS,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    subset: Subset = EVERY_FACT,
 ) -> pd.DataFrame:
     """``transitions``, and beside the two fates at an inner layer how often equally confident wrong answers have them.
 
@@ -73,11 +72,9 @@ def transitions_beside_wrong(
     wrong answers of their relations and confidences; the interval is over pairs of relation and answer. NaN for k > 1,
     and if one side has too few facts.
     """
-    table = transitions(db, pairs, ks, exposures, answer_in_subject)
+    table = transitions(db, pairs, ks, subset)
     answers = [
-        _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, exposures, answer_in_subject))
-        if row.k == 1 and row.lost
-        else {}
+        _beside(answers_no_longer_first(db, row.base_run_id, row.run_id, subset)) if row.k == 1 and row.lost else {}
         for row in table.itertuples()
     ]
     return table.join(pd.DataFrame(answers, index=table.index, columns=list(BESIDE), dtype="float64"))
@@ -104,31 +101,26 @@ def _beside(answers: pd.DataFrame) -> dict[str, float]:
 
 
 def transitions_by_relation(
-    db: Database,
-    pairs: pd.DataFrame | Sequence[tuple[str, str]],
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    db: Database, pairs: pd.DataFrame | Sequence[tuple[str, str]], k: int = 1, subset: Subset = EVERY_FACT
 ) -> pd.DataFrame:
     """The same by relation: the columns of ``transitions`` with relation and label. P-values are not adjusted."""
-    return _table(db, pairs, (k,), exposures, answer_in_subject, by_relation=True)
+    return _table(db, pairs, (k,), subset, by_relation=True)
 
 
-def _table(db: Database, pairs, ks: Sequence[int], exposures, answer_in_subject, *, by_relation: bool) -> pd.DataFrame:
+def _table(db: Database, pairs, ks: Sequence[int], subset: Subset, *, by_relation: bool) -> pd.DataFrame:
     known = pair_identities(db, pairs)
     # A run with only the last layer has no inner layers in which a lost fact could be found: its fates would be wrong.
     stored = layers_stored(db, list(known["run_id"])).set_index("run_id")["n_layers"]
     known = known[known["run_id"].map(stored).fillna(0) > 1].reset_index(drop=True)
     bases, tuned = list(known["base_run_id"]), list(known["run_id"])
-    filters = {"exposures": exposures, "answer_in_subject": answer_in_subject}
     groups = ["base_run_id", "run_id", *(["relation"] if by_relation else [])]
-    only_base = one_sided(db, bases, tuned, **filters).rename(columns={"first": "base_run_id", "second": "run_id"})
-    only_model = one_sided(db, tuned, bases, **filters).rename(columns={"second": "base_run_id", "first": "run_id"})
+    only_base = one_sided(db, bases, tuned, subset).rename(columns={"first": "base_run_id", "second": "run_id"})
+    only_model = one_sided(db, tuned, bases, subset).rename(columns={"second": "base_run_id", "first": "run_id"})
     one_side = [frame.groupby(groups)["n"].sum().to_dict() for frame in (only_base, only_model)]
     labels = store.relations(db).set_index(["probe_set", "relation"])["label"].to_dict()
     rows = []
     for k in ks:
-        table = transition_counts(db, bases, tuned, k, **filters).groupby(groups).sum(numeric_only=True)
+        table = transition_counts(db, bases, tuned, k, subset).groupby(groups).sum(numeric_only=True)
         counts = {
             key: Transitions(**{name: int(n) for name, n in row.items()})
             for key, row in table[[*_COUNTS]].to_dict("index").items()
@@ -227,21 +219,14 @@ _PAIRED_COLUMNS = Columns(
 )
 
 
-def paired_by_layer(
-    db: Database,
-    base_run: str,
-    run: str,
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def paired_by_layer(db: Database, base_run: str, run: str, k: int, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """P@k of two runs and its paired difference at every layer that both have; micro, because facts are paired.
 
     Intervals of shares are Wilson's, of the difference (the run's share minus the base's) Newcombe's, and with
     ``_answers`` those if answers are drawn again, too; more: the same of the difference of both minus the swapped
     subject; p_value: exact McNemar.
     """
-    counted = paired_layers(db, base_run, run, k, exposures, answer_in_subject)
+    counted = paired_layers(db, base_run, run, k, subset)
     rows = []
     answers = [
         answer_ends
@@ -264,23 +249,17 @@ FEWEST = 30
 LOSS_COLUMNS = ("relation", "label", "n", "kept", "lost", "gained", "base_value", "value", "share_lost")
 
 
-def relation_losses(
-    db: Database,
-    pairs: pd.DataFrame,
-    k: int = 1,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def relation_losses(db: Database, pairs: pd.DataFrame, k: int = 1, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Relations of one pair, by the share of the base's known facts that was lost.
 
     Where only counts are stored, ``share_lost`` is that of the net loss and ``kept, lost, gained`` are empty.
     """
-    table = transitions_by_relation(db, pairs, k, exposures, answer_in_subject)
+    table = transitions_by_relation(db, pairs, k, subset)
     if len(table):
         known = table["kept"] + table["lost"]
         table["share_lost"] = (table["lost"] / known.where(known > 0)).astype(float)
     else:
-        table = _net(db, pairs, k, exposures, answer_in_subject)
+        table = _net(db, pairs, k, subset)
         known = (table["base_value"] * table["n"]).round()
     enough = (known >= FEWEST).rename("enough")
     order = pd.DataFrame({"enough": enough, "share": table["share_lost"], "known": known}).sort_values(
@@ -291,10 +270,10 @@ def relation_losses(
     )
 
 
-def _net(db: Database, pairs: pd.DataFrame, k: int, exposures, answer_in_subject) -> pd.DataFrame:
+def _net(db: Database, pairs: pd.DataFrame, k: int, subset: Subset) -> pd.DataFrame:
     """The last layers of both runs by relation, of counts."""
     pair = pairs.iloc[0]
-    points = precision_by_relation(db, [pair["base_run_id"], pair["run_id"]], k, exposures, answer_in_subject)
+    points = precision_by_relation(db, [pair["base_run_id"], pair["run_id"]], k, subset)
     last = points[points["layer"] == points.groupby("run_id")["layer"].transform("max")]
     base, model = (last[last["run_id"] == pair[name]].set_index("relation") for name in ("base_run_id", "run_id"))
     both = (
@@ -319,14 +298,7 @@ _ALIKE = ("base", "head", "probe_set", "template_set", "role")
 _SPREAD = {"": "value", "_swapped": "above_swapped"}
 
 
-def paired_with_yardsticks(
-    db: Database,
-    base_run: str,
-    run: str,
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def paired_with_yardsticks(db: Database, base_run: str, run: str, k: int, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """``paired_by_layer`` with its yardsticks; micro.
 
     Majority answers (P@1 only) are on the facts in common. Swapped subjects are each run's own, on all its facts that
@@ -337,12 +309,12 @@ def paired_with_yardsticks(
     labels of the run's model, on all its facts. again: smallest and largest share of the other models of the same base
     and objective that were asked in the same way.
     """
-    table = paired_by_layer(db, base_run, run, k, exposures, answer_in_subject)
-    n, hits = paired_majority(db, base_run, run, exposures, answer_in_subject)
+    table = paired_by_layer(db, base_run, run, k, subset)
+    n, hits = paired_majority(db, base_run, run, subset)
     table["majority"] = hits / n if n and k == 1 else float("nan")
     control, again = _trained_alike(db, run)
     compared = tuple(dict.fromkeys((base_run, run, *([control] if control else ()), *again)))
-    points = by_layer(db, compared, f"p_at_{k}", "micro", exposures, answer_in_subject)
+    points = by_layer(db, compared, f"p_at_{k}", "micro", subset)
     for prefix, run_id in (("base_", base_run), ("", run)):
         for value, end in zip(("value", "low", "high"), ENDS, strict=True):
             table[f"{prefix}above_majority{end}"] = table[f"{prefix}{value}"] - table["majority"]

@@ -117,7 +117,7 @@ class ProbeRequest(StoredRuns):
             )
 
     @property
-    def lenders(self) -> str:
+    def swapped_rule(self) -> str:
         """Rule of ``facts.swapped_subjects`` that chooses the swapped subjects; empty for none."""
         return "" if self.compact else WITHOUT_THE_ANSWER
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from probing.kernel.fact import Fact
+from probing.kernel.fact import EVERY_FACT, Fact, Subset
 from probing.kernel.metric import RANKS
 from probing.kernel.store.database import Database
 
@@ -21,18 +21,15 @@ KEPT = """
 OF_RUNS = f"WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[])) AND {KEPT}"
 
 
-def filters(exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
-    """Values of ``KEPT``; None does not filter, no exposures at all keep nothing."""
-    return {
-        "by_exposure": exposures is not None,
-        "exposures": list(exposures or ()),
-        "answer_in_subject": answer_in_subject,
-    }
+def filters(subset: Subset) -> dict[str, Any]:
+    """Values of ``KEPT``."""
+    by_exposure = subset.exposures is not None
+    return {"by_exposure": by_exposure, **subset._asdict(), "exposures": list(subset.exposures or ())}
 
 
-def of_runs(run_ids: Sequence[str], exposures: Sequence[str] | None, answer_in_subject: bool | None) -> dict[str, Any]:
+def of_runs(run_ids: Sequence[str], subset: Subset) -> dict[str, Any]:
     """Values of ``OF_RUNS``."""
-    return {"run_ids": list(run_ids), **filters(exposures, answer_in_subject)}
+    return {"run_ids": list(run_ids), **filters(subset)}
 
 
 def probe_sets(db: Database) -> pd.DataFrame:
@@ -76,15 +73,13 @@ def exposures(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
 
 #: Column of the table ``swapped_counts`` -> what ``aggregate`` calls it.
 _SIDES = {"own": "own", "swapped": "other", "both": "own_other"}
-_LENT_NAMES = [f"{name}_{k}" for name in _SIDES.values() for k in (1, 10, 100)]
-_LENT = ", ".join(
+_SWAPPED_NAMES = [f"{name}_{k}" for name in _SIDES.values() for k in (1, 10, 100)]
+_SWAPPED = ", ".join(
     f"CAST(sum({column}_{k}) AS BIGINT) AS {name}_{k}" for column, name in _SIDES.items() for k in (1, 10, 100)
 )
 
 
-def aggregate(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def aggregate(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Counts by run, layer (0..L) and relation; a relation of which the filters keep no fact has no row.
 
     Of the other_n facts that have a swapped subject, by rank k: own_k known with the own subject, other_k with the
@@ -93,7 +88,7 @@ def aggregate(
     return db.query(
         f"""
         WITH of_swapped AS (
-            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_LENT} FROM swapped_counts {OF_RUNS}
+            SELECT run_id, layer, relation, CAST(sum(n) AS BIGINT) AS other_n, {_SWAPPED} FROM swapped_counts {OF_RUNS}
                 GROUP BY ALL
         ), counted AS (SELECT run_id, layer, relation,
             CAST(sum(n) AS BIGINT) AS n,
@@ -106,17 +101,15 @@ def aggregate(
             sum(sum_answer_reciprocal_rank) AS sum_answer_reciprocal_rank
         FROM layer_counts {OF_RUNS} GROUP BY ALL)
         SELECT c.*, coalesce(l.other_n, 0) AS other_n,
-            {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _LENT_NAMES)}
+            {", ".join(f"coalesce(l.{name}, 0) AS {name}" for name in _SWAPPED_NAMES)}
         FROM counted c LEFT JOIN of_swapped l ON l.run_id = c.run_id AND l.layer = c.layer AND l.relation = c.relation
         ORDER BY c.run_id, c.layer, c.relation
         """,
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
-def totals(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def totals(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Facts known at the last layer, and at any of the layers 1..L: run_id, relation, n, last_1, ..., any_1, ..."""
     counts = ", ".join(
         f"CAST(sum({name}) AS BIGINT) AS {name}"
@@ -125,14 +118,12 @@ def totals(
     return db.query(
         f"SELECT run_id, relation, {counts} FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id,"
         " relation",
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
-def inner_layers(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
-    """What inner layers find of the n facts that the last layer misses with both subjects, by run and k.
+def total_null_counts(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
+    """The null of total knowledge: what inner layers find of the n facts that the last misses with both subjects.
 
     own, swapped, own_and_swapped: found by some layer 1..L-1 with rank <= k. A run has rows if it has inner layers and
     facts with a swapped subject.
@@ -140,13 +131,11 @@ def inner_layers(
     counts = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("n", "own", "swapped", "own_and_swapped"))
     return db.query(
         f"SELECT run_id, k, {counts} FROM inner_counts {OF_RUNS} GROUP BY run_id, k ORDER BY run_id, k",
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
-def majority(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def majority(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """What always giving the relation's most frequent answer gets right; ``answers``: different ones.
 
     The answer is the most frequent one of all probed facts of the run and relation; filters choose who is counted.
@@ -157,7 +146,7 @@ def majority(
             max(answers) AS answers
         FROM total_counts {OF_RUNS} GROUP BY run_id, relation ORDER BY run_id, relation
         """,
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
@@ -340,26 +329,21 @@ BY_LAYER = _by_layer(RANKS)
 
 
 def answer_clusters(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-    last_only: bool = False,
+    db: Database, run_ids: Sequence[str], k: int, subset: Subset = EVERY_FACT, last_only: bool = False
 ) -> pd.DataFrame:
     """Sums over the right answers: run_id, layer, relation and ``columns_of`` the values hits_k and above_k.
 
     above_k is own minus swapped subject; with ``last_only`` rows of other layers may be there, too.
     """
     columns = f"SELECT run_id, layer, relation, {', '.join((*columns_of(f'hits_{k}'), *columns_of(f'above_{k}')))}"
-    if exposures is None and answer_in_subject is None:
+    if subset == EVERY_FACT:
         condition = "WHERE run_id IN (SELECT unnest($run_ids::VARCHAR[]))"
         return db.query(f"{columns} FROM answer_clusters {condition}", {"run_ids": list(run_ids)})
     # Facts of one answer may differ in what is filtered, so filtered sums cannot be added up from stored ones.
     counted = _by_layer(
         (k,), OF_RUNS, "JOIN fact_runs r ON r.run_id = p.run_id AND p.layer = r.layers - 1" if last_only else ""
     )
-    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, exposures, answer_in_subject), of=run_ids)
+    return db.query(f"{columns} FROM ({counted})", of_runs(run_ids, subset), of=run_ids)
 
 
 def more_values(first: str, second: str, first_swapped: str, second_swapped: str) -> dict[str, str]:

@@ -317,7 +317,7 @@ def runs_of_fact(db: Database, fact_id: str) -> pd.DataFrame:
     )
 
 
-def null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
+def total_null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
     """Facts that show the null of total knowledge: the last layer misses both subjects', some inner layer does not.
 
     Of each kind, found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``, the first by the

@@ -6,6 +6,7 @@ import pandas as pd
 
 from probing.facts.forgotten import FATES, NEAR, PARTS
 from probing.facts.store import KEPT, OF_RUNS, filters, more_values, of_runs, summed
+from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.store.database import Database
 
 #: Bits of the layers that are neither the embeddings nor the last; of a lost fact the last layer's is not set.
@@ -30,13 +31,7 @@ PART_CONDITIONS = {
 }
 
 
-def against_last(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def against_last(db: Database, run_ids: Sequence[str], k: int, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Every inner layer against the last on the same facts, by run and relation: both, inner_only, ..."""
     return db.query(
         f"""
@@ -46,39 +41,30 @@ def against_last(
         FROM against_counts {OF_RUNS} AND k = $k
         GROUP BY run_id, relation, layer ORDER BY run_id, relation, layer
         """,
-        {"k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+        {"k": int(k), **of_runs(run_ids, subset)},
     )
 
 
-def answer_types(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def answer_types(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Kinds (``facts.totals.KINDS``) of top tokens that occur: run_id, layer, kind, n."""
     return db.query(
         f"SELECT run_id, layer, kind, CAST(sum(n) AS BIGINT) AS n FROM answer_counts {OF_RUNS} GROUP BY run_id, layer,"
         " kind ORDER BY ALL",
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
-def relation_exposures(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def relation_exposures(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Exposure of each relation's facts to the training text: run_id, relation, exposure, n."""
     return db.query(
         f"SELECT run_id, relation, exposure, CAST(sum(n) AS BIGINT) AS n FROM total_counts {OF_RUNS}"
         " GROUP BY ALL ORDER BY ALL",
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
 def transition_counts(
-    db: Database,
-    base_runs: Sequence[str],
-    run_ids: Sequence[str],
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    db: Database, base_runs: Sequence[str], run_ids: Sequence[str], k: int, subset: Subset = EVERY_FACT
 ) -> pd.DataFrame:
     """The outcome of the facts that both runs of each pair (base and fine-tuned model) were asked, by relation.
 
@@ -96,18 +82,12 @@ def transition_counts(
     """
     return db.query(
         summed(values, facts, "p.base_run_id, p.run_id", "base_run_id, run_id, relation", PART_CONDITIONS),
-        {"base_runs": list(base_runs), "k": int(k), "part_k": int(k), **of_runs(run_ids, exposures, answer_in_subject)},
+        {"base_runs": list(base_runs), "k": int(k), "part_k": int(k), **of_runs(run_ids, subset)},
         of=[*base_runs, *run_ids],
     )
 
 
-def one_sided(
-    db: Database,
-    first: Sequence[str],
-    second: Sequence[str],
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def one_sided(db: Database, first: Sequence[str], second: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Facts that only the first run of each pair was asked: first, second, relation, n; no row without one."""
     return db.query(
         f"""
@@ -122,22 +102,17 @@ def one_sided(
         ANTI JOIN others o ON o.run_id = p.second_id AND o.fact_id = a.fact_id
         GROUP BY ALL ORDER BY ALL
         """,
-        {"first": list(first), "second": list(second), **filters(exposures, answer_in_subject)},
+        {"first": list(first), "second": list(second), **filters(subset)},
         of=[*first, *second],
     )
 
 
 def exit_counts(
-    db: Database,
-    run_ids: Sequence[str],
-    k: int,
-    seed: int = 0,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
+    db: Database, run_ids: Sequence[str], k: int, seed: int = 0, subset: Subset = EVERY_FACT
 ) -> pd.DataFrame:
     """Every layer 1..L against the last, by half of the facts (``scored`` or not); ``any``: known at some layer 1..L.
 
-    The halves are those of ``tests.reference.knowledge.is_scored``.
+    The halves are those of ``tests.reference.facts.is_scored``.
     """
     return db.query(
         f"""
@@ -155,14 +130,12 @@ def exit_counts(
         WHERE p.layer >= 1 AND p.run_id IN (SELECT unnest($run_ids::VARCHAR[]))
         GROUP BY ALL ORDER BY ALL
         """,
-        {"k": int(k), "seed": str(int(seed)), **of_runs(run_ids, exposures, answer_in_subject)},
+        {"k": int(k), "seed": str(int(seed)), **of_runs(run_ids, subset)},
         of=run_ids,
     )
 
 
-def seed_unions(
-    db: Database, run_ids: Sequence[str], exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def seed_unions(db: Database, run_ids: Sequence[str], subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """Union of a run with its re-trained heads: the last layer of the runs that differ from it in their seed only.
 
     Of several runs with one seed the newest counts; runs without predictions have no union, and are in none. ``seeds``
@@ -205,7 +178,7 @@ def seed_unions(
         FROM best b JOIN seeds s ON s.own_id = b.run_id
         GROUP BY b.run_id, b.relation ORDER BY b.run_id, b.relation
         """,
-        of_runs(run_ids, exposures, answer_in_subject),
+        of_runs(run_ids, subset),
     )
 
 
@@ -232,14 +205,7 @@ def weight_drift(db: Database, models: Sequence[str]) -> pd.DataFrame:
 _PLAIN = "strip_accents(lower({}))"
 
 
-def paired_layers(
-    db: Database,
-    first: str,
-    second: str,
-    k: int,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-) -> pd.DataFrame:
+def paired_layers(db: Database, first: str, second: str, k: int, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """How many of the facts that two runs share each, both or neither knows, at every layer that both have.
 
     Filters are read from the second run. Columns: layer, n, both, first_only, second_only, neither, and ``columns_of``
@@ -262,19 +228,13 @@ def paired_layers(
     }
     return db.query(
         summed(values, facts, "a.layer", "layer", counts),
-        {"first": first, "second": second, "k": int(k), **filters(exposures, answer_in_subject)},
+        {"first": first, "second": second, "k": int(k), **filters(subset)},
         of=(first, second),
     )
 
 
 def paired_majority(
-    db: Database,
-    first: str,
-    second: str,
-    exposures: Sequence[str] | None = None,
-    answer_in_subject: bool | None = None,
-    *,
-    known: int | None = None,
+    db: Database, first: str, second: str, subset: Subset = EVERY_FACT, *, known: int | None = None
 ) -> tuple[int, int]:
     """How many facts two runs share, and how many of them have the most frequent answer of their relation.
 
@@ -296,7 +256,7 @@ def paired_majority(
             SELECT fact_id FROM known WHERE run_id = $first AND ($known::INTEGER IS NULL OR last_rank <= $known)
         ) AND {KEPT}
         """,
-        {"first": first, "second": second, "known": known, **filters(exposures, answer_in_subject)},
+        {"first": first, "second": second, "known": known, **filters(subset)},
         of=(first, second),
     )
     return int(counted["n"].iloc[0]), int(counted["hits"].iloc[0])
@@ -344,9 +304,7 @@ def paired_facts(db: Database, first: str, second: str, k: int, parts: Sequence[
     )
 
 
-def answers_no_longer_first(
-    db: Database, first: str, second: str, exposures: Sequence[str] | None = None, answer_in_subject: bool | None = None
-) -> pd.DataFrame:
+def answers_no_longer_first(db: Database, first: str, second: str, subset: Subset = EVERY_FACT) -> pd.DataFrame:
     """First answers of a base at its last layer that its fine-tuned model has not there, and where it has them inside.
 
     Right answers, and wrong ones that are right for another fact of the relation, whatever is filtered. No row if the
@@ -385,6 +343,6 @@ def answers_no_longer_first(
             p.base_last
         GROUP BY s.fact_id, s.relation, s.answer, s."right", s.logp ORDER BY s.relation, s.fact_id
         """,
-        {"first": first, "second": second, **filters(exposures, answer_in_subject)},
+        {"first": first, "second": second, **filters(subset)},
         of=(first, second),
     )

@@ -41,16 +41,16 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files of its own that a run needs besides its row: predictions, facts, vocabulary and ``lenders``."""
+    """The files of its own that a run needs besides its row: predictions, facts, vocabulary, swapped subjects."""
     made = stored_configuration(row["config"])
     names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}"]
     # A compact run has no swapped subjects.
-    lenders = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
-    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *lenders])]
+    swapped = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
+    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *swapped])]
 
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
-    """Writes facts, ``lenders`` and vocabulary of a run if they are missing or damaged; returns the tokenizer's id."""
+    """Writes a run's facts, swapped subjects and vocabulary if missing or damaged; returns the tokenizer's id."""
     from probing.kernel.models.check import tokens_of
     from probing.kernel.models.tokens import token_texts
 

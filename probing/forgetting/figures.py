@@ -60,17 +60,7 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
     for place, words in zip(
         _COLUMNS, (f"100 facts that<br>{theme.plain(base)} knew", theme.plain(model)), strict=False
     ):
-        figure.add_annotation(
-            x=place,
-            y=1,
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            align="left",
-            showarrow=False,
-            text=f"<b>{words}</b>",
-            font_size=_SMALL,
-        )
+        theme.heading(figure, f"<b>{words}</b>", place, align="left", font_size=_SMALL)
     return figure
 
 
@@ -268,15 +258,9 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
     theme.apply(figure, height=_FRAME + max(_TEXT, min(_ROW, _ROWS // len(models))) * len(models))
     figure.update_layout(barmode="stack", bargap=0.3, legend_traceorder="normal")
     figure.update_xaxes(title_text="of 100 facts that the base knew", range=[0, 100], tickvals=list(range(0, 101, 20)))
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(range(len(models))),
-        range=[len(models) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=11,
-        ticktext=[
-            theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
-            for model, name in zip(models, names, strict=True)
-        ],
-    )
+    called = [
+        theme.breakable(name, 18) + ("<br><i>control</i>" if model in controls and "control" not in name else "")
+        for model, name in zip(models, names, strict=True)
+    ]
+    theme.label_rows(figure, called, tickfont_size=11)
     return figure

@@ -132,18 +132,8 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
             showlegend=False,
             name=theme.plain(name),
             marker={"color": shade, "size": 11, "symbol": mark},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [row.score_high - row.score],
-                "arrayminus": [row.score - row.score_low],
-            },
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [100 * (row.kept_high - row.kept)],
-                "arrayminus": [100 * (row.kept - row.kept_low)],
-            },
+            error_x=theme.whiskers([row.score_high - row.score], [row.score - row.score_low]),
+            error_y=theme.whiskers([100 * (row.kept_high - row.kept)], [100 * (row.kept - row.kept_low)]),
             customdata=[(row.metric, row.seeds, row.kept_count, row.steps)],
             hovertemplate=(
                 f"{theme.plain(name)}<br>%{{customdata[0]}} %{{x:.3f}}<br>%{{y:.1f}} % kept beyond a blind"
@@ -262,17 +252,7 @@ def over_training(
     titles = ("facts, % of those known before", _score_title(logged[logged["model"] == model]), "training loss")
     for row, title in enumerate(titles, start=1):
         top = next(iter(figure.select_yaxes(row=row, col=1))).domain[1]
-        figure.add_annotation(
-            text=title,
-            x=0,
-            y=top,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            font_size=12,
-        )
+        theme.heading(figure, title, y=top, xref="paper", font_size=12)
     if half == half:
         figure.add_annotation(
             text=f"half lost by step {half:,.0f}", x=half**0.5, y=104, xanchor="left", showarrow=False, font_size=12

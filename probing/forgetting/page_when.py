@@ -34,11 +34,9 @@ _PREVENTION_HOW = (
 )
 
 
-def draw_prevention(view: View, base: str, tuned: str) -> None:
+def draw_prevention(view: View, tuned: str) -> None:
     """The tab, for the task of the fine-tuned model if its recipes are stored, else for another one, which the menu
     names.
-
-    Recipes have their own base, so ``base`` is not used.
     """
     st.header("What prevents it?")
     k = view.chosen.k
@@ -102,11 +100,8 @@ _MAP_HOW = (
 )
 
 
-def draw_when(view: View, base: str, tuned: str) -> None:
-    """The tab, for the training of the fine-tuned model if it was followed, else for another one, which the menu names.
-
-    A training has its own base, so ``base`` is not used.
-    """
+def draw_when(view: View, tuned: str) -> None:
+    """The tab, for the fine-tuned model's training if it was followed, else for another one, which the menu names."""
     st.header("When is it forgotten?")
     runs = view.read(report_series.runs_of_series)
     followed = runs[runs["states"] > 2]

@@ -52,7 +52,6 @@ FORGETTING = Reports(
     "forgetting",
     (
         Report(
-            "forgetting",
             "outcome",
             "of 100 facts that the base knew",
             lambda db, choice: report_outcome.outcome(db, _runs(db, choice)),
@@ -60,34 +59,21 @@ FORGETTING = Reports(
             shown=_OUTCOME_SHOWN,
         ),
         Report(
-            "forgetting",
             "ways",
             "each way next to its yardsticks",
             lambda db, choice: report_outcome.ways(db, _runs(db, choice)),
         ),
         Report(
-            "forgetting",
             "memory",
             "memory, or good guesses",
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
         ),
-        Report(
-            "forgetting",
-            "falls",
-            "how far lost facts fell",
-            lambda db, choice: falls(db, _runs(db, choice)),
-            FALLS,
-        ),
-        Report(
-            "forgetting",
-            "wording",
-            "lost for one wording, or in both",
-            lambda db, choice: reworded(db, _runs(db, choice)),
-        ),
-        Report("forgetting", "relations", "lost facts by relation", _relations),
-        Report("forgetting", "facts", "the lost facts", _facts, FACTS, shown=_FACTS_SHOWN, needs=("model",)),
+        Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
+        Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),
+        Report("relations", "lost facts by relation", _relations),
+        Report("facts", "the lost facts", _facts, FACTS, shown=_FACTS_SHOWN, needs=("model",)),
     ),
     (
         Filter("model", "Model; repeatable. None: all."),
@@ -138,11 +124,11 @@ def _refuse_series(db: Database, choice: Choice) -> None:
 SERIES = Reports(
     "series",
     (
-        Report("series", "steps", "facts kept, lost, returned and gained by training step", _steps),
-        Report("series", "relations", "the same by relation", _series_relations),
-        Report("series", "events", "how long facts last", _events),
-        Report("series", "facts", "when each fact was lost", _series_facts),
-        Report("series", "prevention", "task score against facts kept, by recipe", _prevention),
+        Report("steps", "facts kept, lost, returned and gained by training step", _steps),
+        Report("relations", "the same by relation", _series_relations),
+        Report("events", "how long facts last", _events),
+        Report("facts", "when each fact was lost", _series_facts),
+        Report("prevention", "task score against facts kept, by recipe", _prevention),
     ),
     (
         Filter(

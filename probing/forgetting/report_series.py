@@ -7,7 +7,7 @@ import pandas as pd
 
 from probing.forgetting.series import KNOWN_UP_TO, story
 from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
-from probing.kernel.columns import Columns
+from probing.kernel.columns import Columns, floats
 from probing.kernel.objectives import CONTROL
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import NAMES, named
@@ -105,27 +105,10 @@ def facts(
         known = (np.asarray(row.buckets).reshape(len(steps), layers)[:, -1] <= KNOWN_UP_TO[k]).tolist()
         if known[0]:
             fate = story(known, steps)
-            rows.append(
-                {
-                    "run_id": row.run_id,
-                    "k": k,
-                    "fact_id": row.fact_id,
-                    "relation": row.relation,
-                    "subject": row.subject,
-                    "object": row.object,
-                }
-                | {
-                    "lost_step": fate.lost,
-                    "returned_step": fate.returned,
-                    "events": fate.events,
-                    "known_last": fate.known_last,
-                }
-            )
-    columns = ["k", "fact_id", "relation", "subject", "object", "lost_step", "returned_step", "events", "known_last"]
-    table = pd.DataFrame(rows, columns=["run_id", *columns]).astype(
-        {"lost_step": "float64", "returned_step": "float64"}
-    )
-    table = table.merge(series[["run_id", *OF]], on="run_id")
+            of_fact = (row.fact_id, row.relation, row.subject, row.object)
+            rows.append((row.run_id, k, *of_fact, fate.lost, fate.returned, fate.events, fate.known_last))
+    columns = Columns("k fact_id relation subject object", floats("lost_step returned_step"), "events known_last")
+    table = Columns("run_id", columns).frame(rows).merge(series[["run_id", *OF]], on="run_id")
     return table.sort_values([*OF, "fact_id"], ignore_index=True)[[*OF, *columns]]
 
 
@@ -203,8 +186,10 @@ _ENDS = {"": "mean", "_low": "min", "_high": "max"}
 #: Trainings that agree in these differ by their seed alone, and were asked equally many facts.
 _POINT = ["base", "objective", "probe_set", "protection", "variant", "asked"]
 COLUMNS = Columns(
-    "base objective protection probe_set k seeds metric score score_low score_high facts kept kept_low kept_high",
-    "kept_count dominated control asked variant steps",
+    *("base objective protection probe_set k", Columns("seeds", dtype="int64")),
+    "metric score score_low score_high facts kept kept_low kept_high kept_count",
+    *(Columns("dominated control", dtype="bool"), Columns("asked", dtype="int64")),
+    *("variant", Columns("steps", dtype="int64")),
 )
 
 
@@ -255,10 +240,7 @@ def prevention(
         )
     recipes = COLUMNS.without("dominated").frame(rows)
     recipes["dominated"] = [_dominated(recipe, recipes) for _, recipe in recipes.iterrows()]
-    # Empty columns have no type of their own.
-    return recipes[list(COLUMNS)].astype(
-        {"control": "bool", "dominated": "bool", "seeds": "int64", "asked": "int64", "steps": "int64"}
-    )
+    return COLUMNS.of(recipes)
 
 
 def _dominated(recipe: pd.Series, recipes: pd.DataFrame) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from probing.kernel.errors import FactsError
 from probing.kernel.files import FACTS_FOLDER
@@ -65,6 +65,19 @@ WELL_KNOWN = "well known"
 STATED = "stated"
 #: What a model's training text has of a fact.
 EXPOSURES = (STATED, "evidence", "unseen", "held out in part", "held out", WELL_KNOWN)
+
+
+class Subset(NamedTuple):
+    """Which facts are counted: those of some exposures to the training text, and whose subject has the answer or not.
+
+    None does not filter; no exposures at all keep nothing.
+    """
+
+    exposures: Sequence[str] | None = None
+    answer_in_subject: bool | None = None
+
+
+EVERY_FACT = Subset()
 
 #: All that ship, and those of them whose answers are one word, which ``all`` means.
 SHIPPED = tuple(one.name for one in DECLARED if one.ships)

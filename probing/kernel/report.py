@@ -177,7 +177,6 @@ class Report:
     names filters that need exactly one value.
     """
 
-    kind: str
     name: str
     caption: str
     table: Callable[[Database, "Choice"], pd.DataFrame]
@@ -213,6 +212,7 @@ class Report:
 class Choice:
     """A report with the value of each filter of its kind, see ``Filter.value``."""
 
+    kind: str
     report: Report
     given: Mapping[str, Any]
 
@@ -246,7 +246,7 @@ class Reports:
                 raise OptionError(
                     f"got {given_of} values of {spelled(name)} for {what}; name exactly one ({spelled(name)})"
                 )
-        return Choice(report, values)
+        return Choice(self.kind, report, values)
 
     def table(self, db: Database, choice: Choice) -> pd.DataFrame:
         """The frame of a report of stored results; refused for a name that is not stored."""

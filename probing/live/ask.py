@@ -448,9 +448,9 @@ def _notes(tokenizer: PreTrainedTokenizerBase, text: str, pieces: Sequence[str])
     notes, unknown = [], tokenizer.unk_token
     if unknown in pieces:
         notes.append(f"The model reads {' '.join(pieces)}, where {unknown} stands for text that its vocabulary lacks.")
-    own = {tokenizer.cls_token, tokenizer.sep_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.pad_token} - {
-        None
-    }
+    named = ("cls_token", "sep_token", "bos_token", "eos_token", "pad_token")
+    # A few tokenizers pad with the mask.
+    own = {getattr(tokenizer, name) for name in named} - {None, tokenizer.mask_token}
     if typed := [token for token in dict.fromkeys((*_SPECIAL, *sorted(own))) if token in text]:
         notes.append(
             f"The sentence has {' and '.join(typed)}; the tokenizer adds its own special tokens, so leave them out."

@@ -40,9 +40,10 @@ def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
     fine-tuned model lost at its last layer and finds at an inner one.
     """
     by_kind: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
+    clear = clearest(view)
     for run_id in runs["run_id"]:
         runs_of = _tuned_runs(view, run_id)
-        telling = runs_of[runs_of["model"] == clearest(view)]
+        telling = runs_of[runs_of["model"] == clear]
         tuned = tuple((telling if len(telling) else runs_of).index)
         for fact in view.read(example_facts, run_id, limit=len(HOME_EXAMPLES), tuned=tuned).itertuples():
             by_kind[fact.kind].append((fact.fact_id, run_id))

@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from probing.kernel.fact import MASK
 from probing.kernel.questions import with_masks
@@ -31,10 +32,10 @@ _CAPITAL = r"(?=[^\W_])[\w'’-]*[A-Z](?:[\w'’-]*\w)?"
 _NAME = re.compile(rf"(?<![\w'’-])(?!I\b){_CAPITAL}(?:(?:\s+(?:of|de|la|le|d[aiu]|v[ao]n|de[rn]|the))*\s+{_CAPITAL})*")
 _VERB_FOLLOWS = re.compile(rf"\s+(?:{_HELPING}|have|had|made|\w+(?:s|ed))\b", re.IGNORECASE)
 _AUXILIARY = re.compile(rf"(?<![\w'’-])(?:{_HELPING}|ha(?:s|ve|d)(?=\s+been\b))(?![\w'’-])", re.IGNORECASE)
-#: A question, and a negation in another word than "not": "won't", "nobody".
+#: A question, and a negation in another word than "not": "won't", "nobody", "hardly".
 _NO_RULE = re.compile(
     rf"^(?!May|Will|Can|Might)(?i:{_HELPING}|do|does|did|has|have|had)\b|\?\s*$"
-    r"|(?i:\b(?:\w+n['’]t|no|nobody|nothing|none|neither|nor)\b|^not\b)"
+    r"|(?i:\b(?:\w+n['’]t|no|nobody|nothing|nowhere|none|neither|nor|hardly|scarcely|barely|seldom|rarely)\b|^not\b)"
 )
 _NOT = re.compile(r"\s+(?:not|never)\b|(?<=\bcan)not\b|(?<=[sedt])n['’]t\b", re.IGNORECASE)
 
@@ -83,9 +84,13 @@ def negated(sentence: str) -> Changed:
     if taken:
         return Changed(sentence[:start] + left + sentence[end:], f"it was negated: “{taken[0].strip()}” was taken out")
     # A month or a person is no auxiliary.
-    found = next((word for word in _AUXILIARY.finditer(part) if word[0] not in ("May", "Will", "Can", "Might")), None)
-    if found is None:
+    helping = [word for word in _AUXILIARY.finditer(part) if word[0] not in ("May", "Will", "Can", "Might")]
+    if not helping:
         return Changed(None, "no “is”, “was”, “can” or the like was found to put “not” after; write “not” yourself")
+    before = [word for word in helping if word.start() < part.find(MASK)]
+    if any(part[one.end() : other.start()].strip() for one, other in pairwise(before)):
+        return Changed(None, "several verbs before the gap could take “not”; write “not” yourself")
+    found = helping[0]
     negation, at = "NOT" if found[0].isupper() else "not", start + found.end()
     space = "" if found[0].lower() == "can" else " "
     return Changed(sentence[:at] + space + negation + sentence[at:], f"“{negation}” was put after “{found[0]}”")

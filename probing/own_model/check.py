@@ -91,11 +91,11 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
 def refuse_unfit(name: str, base: str) -> None:
     """Raises a ``ModelError`` for a model here that does not fit this base; the hub's are judged when opened."""
     entry = find_entry(name)
-    lender = find_entry(base) if base else base_entry(entry)
-    if entry.hub_id or (lender and lender.hub_id):
+    other = find_entry(base) if base else base_entry(entry)
+    if entry.hub_id or (other and other.hub_id):
         return
-    lent = check_model_folder(Path(lender.location)) if lender else None
-    if why := check_model_folder(Path(entry.location)).unfit(lent, lender.name if lender else ""):
+    lent = check_model_folder(Path(other.location)) if other else None
+    if why := check_model_folder(Path(entry.location)).unfit(lent, other.name if other else ""):
         raise ModelError(f"{entry.name} {why} ({spelled('base')})")
 
 

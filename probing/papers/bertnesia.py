@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from probing.facts.published import PublishedKnowledge, PublishedSet
+from probing.facts.published import PublishedFacts, PublishedSet
 from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import total
 from probing.facts.runs import choose
@@ -54,7 +54,7 @@ def families_here(db: Database) -> dict[str, Family]:
     models = runs.drop_duplicates("model").fillna({"base": "", "objective": ""}).set_index("model")
     named = {family.base: family for family in read_registry().families}
     bases = sorted(set(models.index[models["base"] == ""]) | (set(models["base"]) - {""}))
-    order = [*(model.objective for model in PublishedKnowledge.read().models), CONTROL]
+    order = [*(model.objective for model in PublishedFacts.read().models), CONTROL]
     families = []
     for base in bases:
         entry = named.get(base)
@@ -167,7 +167,7 @@ def beside(published: PublishedSet, runs: pd.DataFrame) -> str:
     )
 
 
-def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+def table_1(db: Database, gathered: Gathered, published: PublishedFacts) -> pd.DataFrame:
     """Table 1: facts by probe set, and by relation if the paper counts them, published and of our base.
 
     ``read`` and ``left_out`` are stored by probe set, so they are empty for a part.
@@ -220,7 +220,7 @@ def table_1(db: Database, gathered: Gathered, published: PublishedKnowledge) -> 
     return Columns("probe_set part", whole, "ours comparable left_out").frame(rows)
 
 
-def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[tuple[str, str]]:
+def _rows_of_models(published: PublishedFacts, gathered: Gathered) -> list[tuple[str, str]]:
     """(objective, the paper's name or "") of every row: the paper's models, control, and others with these heads."""
     rows = [(model.objective, model.name) for model in published.models]
     known, probed = (
@@ -231,7 +231,7 @@ def _rows_of_models(published: PublishedKnowledge, gathered: Gathered) -> list[t
     return rows + [(objective, "") for objective in further if objective not in known]
 
 
-def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+def table_2(gathered: Gathered, published: PublishedFacts) -> pd.DataFrame:
     """Table 2: forgotten T-REx relations, by model and rank; shares in [0, 1], counts without a divisor.
 
     Only ``authors`` is counted like the published cells, over the published divisor, so only this column is comparable
@@ -268,7 +268,7 @@ def table_2(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
     return Columns("row k published", integers("published_count"), own, "model").frame(rows)
 
 
-def table_3(gathered: Gathered, published: PublishedKnowledge) -> pd.DataFrame:
+def table_3(gathered: Gathered, published: PublishedFacts) -> pd.DataFrame:
     """Table 3: P@1 at the last layer and total knowledge, per cent, by model and probe set.
 
     The yardsticks are per cent, too: the accuracy of a relation's most frequent answer; and the share of the
@@ -324,7 +324,7 @@ def _model(gathered: Gathered, objective: str) -> str:
     return gathered.family.members.get(objective, objective if objective in gathered.family.others else "")
 
 
-def tables(published: PublishedKnowledge, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
+def tables(published: PublishedFacts, db: Database | None, ours: Ours | None) -> dict[str, pd.DataFrame]:
     """Tables 1, 2 and 3, published and ours; none without results of ours."""
     if ours is None or db is None:
         return {}
@@ -336,4 +336,4 @@ def tables(published: PublishedKnowledge, db: Database | None, ours: Ours | None
     }
 
 
-BERTNESIA = Paper("bertnesia", PublishedKnowledge, "runs", families_here, measure, tables)
+BERTNESIA = Paper("bertnesia", PublishedFacts, "runs", families_here, measure, tables)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import horizontal
@@ -41,12 +40,8 @@ def reproduced_lines(
         return theme.empty("Nothing of this kind is stored for this encoder.")
     panels = list(dict.fromkeys(points["panel"]))
     height = _FRAME + (_PANEL + _GAP) * len(panels)
-    figure = make_subplots(
-        rows=len(panels),
-        cols=1,
-        vertical_spacing=_GAP / (height - _FRAME) if len(panels) > 1 else 0,
-        subplot_titles=[theme.plain(str(panel)) for panel in panels] if panels != [""] else None,
-    )
+    panel_titles = [theme.plain(str(panel)) for panel in panels] if panels != [""] else None
+    figure = theme.stacked(len(panels), panel_titles, _GAP / (height - _FRAME))
     named: set[str] = set()
     for row, panel in enumerate(panels, start=1):
         panel_levels = levels[levels["panel"].eq(panel) & levels["value"].notna()].sort_values("value", ascending=False)
@@ -102,15 +97,8 @@ def _add(
     """A line, or stars if it is neither solid nor dashed."""
     name, colour, dashed = look
     label, known = theme.plain(name), rows["low"].notna().any()
-    whiskers = {
-        "type": "data",
-        "array": (rows["high"] - rows["value"]) * drawn.scale,
-        "arrayminus": (rows["value"] - rows["low"]) * drawn.scale,
-        "symmetric": False,
-        "thickness": 1,
-        "width": 2,
-        "color": colour,
-    }
+    up, down = (rows["high"] - rows["value"]) * drawn.scale, (rows["value"] - rows["low"]) * drawn.scale
+    whiskers = theme.whiskers(up, down, thickness=1, width=2, color=colour)
     figure.add_scatter(
         x=rows["x"],
         y=rows["value"] * drawn.scale,

@@ -14,7 +14,7 @@ from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train import train_edges
 from probing.facts.probe import probe
-from probing.facts.report import KNOWLEDGE
+from probing.facts.report import FACTS
 from probing.facts.requests import ProbeRequest
 from probing.facts.runs import choose
 from probing.facts.sources import read_facts
@@ -304,11 +304,11 @@ def _tables(plan: Plan, say: Say) -> None:
         if missing := set(plan.models) - set(probed["model"]):
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")
         # The facts are compared one model at a time.
-        reports = {report.name: report for report in KNOWLEDGE.every if report.name != "facts"}
+        reports = {report.name: report for report in FACTS.every if report.name != "facts"}
         tables = {}
         for name, report in reports.items():
             of_facts = {} if name == "tasks" else {"head": heads, "templates": templates}
-            tables[name] = report.table(db, KNOWLEDGE.choose(name, {"model": plan.models, **of_facts}))
+            tables[name] = report.table(db, FACTS.choose(name, {"model": plan.models, **of_facts}))
         family = families_here(db)[plan.family.base]
         claims = [
             claims_frame(judge(db, BERTNESIA.numbers.claims, subject_of(family, head))).assign(head=head)

@@ -44,8 +44,7 @@ def number_of(mode: str, value: float) -> str:
 
 def marker(model: str, colour: str, controls: Iterable[str], size: int = 7) -> dict[str, Any]:
     """The marker of a model's line; a control's is open."""
-    symbol = "circle-open" if model in controls else "circle"
-    return {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.5, "color": colour}}
+    return theme.outlined("circle-open" if model in controls else "circle", colour, size, 1.5)
 
 
 def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
@@ -53,15 +52,7 @@ def whiskers(line: pd.DataFrame, colour: str) -> dict[str, Any] | None:
     if "drawn_seed_low" not in line or line["drawn_seed_low"].isna().all():
         return None
     up, down = line["drawn_seed_high"] - line["value"], line["value"] - line["drawn_seed_low"]
-    return {
-        "type": "data",
-        "symmetric": False,
-        "array": up.clip(lower=0),
-        "arrayminus": down.clip(lower=0),
-        "color": colour,
-        "thickness": 1.2,
-        "width": 4,
-    }
+    return theme.whiskers(up.clip(lower=0), down.clip(lower=0), color=colour, thickness=1.2, width=4)
 
 
 def hover(point: Mapping[str, Any], name: str, mode: str, place: str) -> str:
@@ -170,7 +161,7 @@ def layer_panels(
     for task, (row, col) in places.items():
         of_task = points[points["task"] == task]
         where: dict[str, Any] = {"row": row, "col": col}
-        _levels(figure, of_task, float(points["x"].max()), mode, where)
+        _levels(figure, of_task, (-0.5, float(points["x"].max())), mode, where)
         for (model, pooling), line in of_task.groupby(["model", "pooling"], sort=False):
             _line(
                 figure,
@@ -217,22 +208,13 @@ def _title(figure: go.Figure, name: str, second: str, where: Mapping[str, int]) 
     """The name of a panel above its left end, with a second line."""
     axis = figure.get_subplot(where["row"], where["col"])
     x, y = axis.xaxis.plotly_name.replace("axis", ""), axis.yaxis.plotly_name.replace("axis", "")
-    figure.add_annotation(
-        name="title",
-        text=f"<b>{theme.plain(name)}</b>{second and f'<br>{second}'}",
-        x=0,
-        xref=f"{x} domain",
-        y=1,
-        yref=f"{y} domain",
-        xanchor="left",
-        yanchor="bottom",
-        align="left",
-        showarrow=False,
-        font_size=12,
-    )
+    text = f"<b>{theme.plain(name)}</b>{second and f'<br>{second}'}"
+    theme.heading(figure, text, xref=f"{x} domain", yref=f"{y} domain", name="title", align="left", font_size=12)
 
 
-def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, where: Mapping[str, int]) -> None:
+def _levels(
+    figure: go.Figure, of_task: pd.DataFrame, ends: tuple[float, float], mode: str, where: Mapping[str, int]
+) -> None:
     """One grey line per baseline, for all models."""
     for column, (name, dash) in LEVELS.items():
         levels = of_task[f"drawn_{column}"].dropna()
@@ -240,7 +222,7 @@ def _levels(figure: go.Figure, of_task: pd.DataFrame, edge: float, mode: str, wh
             continue
         level = float(levels.iloc[0])
         figure.add_scatter(
-            x=[-0.5, edge],
+            x=ends,
             y=[level, level],
             mode="lines",
             line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
@@ -306,12 +288,7 @@ def _best(
         legendgroup=point["model"],
         showlegend=False,
         cliponaxis=False,
-        marker={
-            "symbol": "circle" if point["read"] else "circle-open",
-            "size": 13,
-            "color": colour,
-            "line": {"width": 2, "color": colour},
-        },
+        marker=theme.outlined("circle" if point["read"] else "circle-open", colour, 13, 2),
         hoverinfo="skip",
         **where,
     )
@@ -342,19 +319,7 @@ def learning_lines(
     points = less(points, "value")
     figure = go.Figure()
     sizes = sorted(int(size) for size in points["n_train"].unique())
-    for column, (name, dash) in LEVELS.items():
-        levels = points[f"drawn_{column}"].dropna()
-        if len(levels):
-            level = float(levels.iloc[0])
-            figure.add_scatter(
-                x=[sizes[0], sizes[-1]],
-                y=[level, level],
-                mode="lines",
-                line={"color": theme.YARDSTICK, "width": 1.5, "dash": dash},
-                name=name,
-                showlegend=False,
-                hovertemplate=f"{name}: {level:.1f} %<extra></extra>",
-            )
+    _levels(figure, points, (sizes[0], sizes[-1]), "value", {})
     for (model, pooling), line in points.groupby(["model", "pooling"], sort=False):
         line, colour = line.sort_values("n_train"), colours.get(str(model), theme.NEUTRAL)
         name = (labels or {}).get(str(model), str(model))

@@ -117,14 +117,7 @@ def change_map(
     theme.apply(figure, height=_FRAME - 80 + _ROW * max(len(tasks), 2))
     figure.update_layout(hoverdistance=80, margin_t=34)
     horizontal(figure, last)
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=places,
-        ticktext=[theme.breakable((titles or {}).get(task, task), 16) for task in tasks],
-        range=[len(tasks) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=12,
-    )
+    theme.label_rows(figure, [theme.breakable((titles or {}).get(task, task), 16) for task in tasks], tickfont_size=12)
     return figure
 
 
@@ -221,17 +214,11 @@ def fate_bars(shares: pd.DataFrame, *, titles: Mapping[str, str] | None = None) 
     theme.apply(figure, height=_FATES_FRAME + _FATES_ROW * len(rows))
     figure.update_layout(barmode="stack", bargap=0.25, legend_traceorder="normal")
     figure.update_xaxes(title_text="per cent of the layers that had the property", ticksuffix=" %", range=[0, 100])
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(range(len(rows))),
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=12,
-        ticktext=[
-            f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
-            for task, pooling in rows
-        ],
-    )
+    names = [
+        f"{theme.breakable((titles or {}).get(task, task), 18)}<br><i>{POOLING_NAMES.get(pooling, pooling)}</i>"
+        for task, pooling in rows
+    ]
+    theme.label_rows(figure, names, tickfont_size=12)
     return figure
 
 
@@ -309,14 +296,7 @@ def verdict_map(verdicts: pd.DataFrame) -> go.Figure:
     theme.apply(figure, height=_AROUND + _VERDICT_ROW * max(len(rows), 2))
     figure.update_layout(hoverdistance=60, margin_t=38)
     horizontal(figure, last)
-    figure.update_yaxes(
-        tickmode="array",
-        tickvals=list(range(len(rows))),
-        ticktext=names,
-        range=[len(rows) - 0.5, -0.5],
-        showgrid=False,
-        tickfont_size=10,
-    )
+    theme.label_rows(figure, names, tickfont_size=10)
     return figure
 
 

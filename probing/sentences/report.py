@@ -56,13 +56,11 @@ def _refuse(db: Database, choice: Choice) -> None:
 SENTENCES = Reports(
     "sentences",
     (
-        Report("sentences", "accuracy", "every probe", _accuracy, ACCURACY, further=True, shown=_ACCURACY_SHOWN),
-        Report(
-            "sentences", "changes", "fine-tuned models against their base", _of_models(changes), shown=_CHANGES_SHOWN
-        ),
-        Report("sentences", "groups", "mean change of lower and upper layers", _of_models(group_means)),
-        Report("sentences", "where-gone", "fates of the properties in the base's layers", _fates, shown=_FATES_SHOWN),
-        Report("sentences", "curve", "with fewer training sentences", _of_models(learning_curve)),
+        Report("accuracy", "every probe", _accuracy, ACCURACY, further=True, shown=_ACCURACY_SHOWN),
+        Report("changes", "fine-tuned models against their base", _of_models(changes), shown=_CHANGES_SHOWN),
+        Report("groups", "mean change of lower and upper layers", _of_models(group_means)),
+        Report("where-gone", "fates of the properties in the base's layers", _fates, shown=_FATES_SHOWN),
+        Report("curve", "with fewer training sentences", _of_models(learning_curve)),
     ),
     (
         Filter("model", "Model; repeatable. None: all, but only the lowest seed of models that differ by seed."),

@@ -217,6 +217,8 @@ def test_a_file_of_pairs_that_is_none_is_named_by_line(tmp_path):
         ("Birds can [MASK].", "Birds cannot [MASK]."),
         ("Rocky Balboa was born in [MASK] .", "Rocky Balboa was not born in [MASK] ."),
         ("He has been born in [MASK].", "He has not been born in [MASK]."),
+        ("It could have been [MASK].", "It could not have been [MASK]."),
+        ("[MASK] is a city that is old.", "[MASK] is not a city that is old."),
         ("[MASK] is the capital of [MASK].", "[MASK] is not the capital of [MASK]."),
         ("[MASK] can fly.", "[MASK] cannot fly."),
         ("May is the month of [MASK].", "May is not the month of [MASK]."),
@@ -249,7 +251,14 @@ def test_a_negated_sentence_loses_its_negation(sentence, expected):
     ("sentence", "reason"),
     [
         *((text, "was found to put") for text in ("[MASK]", "Miles Davis plays [MASK] .", "May birds [MASK]", "")),
-        *((f"{text} [MASK].", "other than “not”") for text in ("He ain't", "It won’t be", "Nobody is", "Not all are")),
+        *(
+            (f"{text} [MASK].", "other than “not”")
+            for text in ("He ain't", "It won’t be", "Nobody is", "Not all are", "It is hardly")
+        ),
+        *(
+            (f"{text} is [MASK].", "several verbs")
+            for text in ("Rome is big and Paris", "The man who was tall", "If it was cold, snow")
+        ),
         ("Can birds [MASK]?", "is a question"),
         ("can birds fly to [MASK]", "is a question"),
         ("Will it be said that he was in [MASK]?", "is a question"),

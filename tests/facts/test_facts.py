@@ -370,16 +370,16 @@ def made_up(rng):
     return list(found.values())
 
 
-def test_every_lender_is_another_subject_without_the_answer_and_is_missing_only_where_there_is_none():
+def test_every_swapped_subject_is_another_subject_without_the_answer_and_is_missing_only_where_there_is_none():
     rng = random.Random(1)
     for _ in range(200):
         facts = made_up(rng)
-        for number, lender in enumerate(swapped_subjects(facts)):
+        for number, other in enumerate(swapped_subjects(facts)):
             able = [owner for owner in facts if may_be_used(facts[number], owner, facts)]
-            assert facts[lender] in able if lender is not None else not able
+            assert facts[other] in able if other is not None else not able
 
 
-def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
+def test_a_prompt_without_a_place_for_the_subject_is_not_swapped_in():
     facts = [
         Fact("squad", "squad", name, answer, "It is [MASK].", "It is [MASK].")
         for name, answer in (("x", "a"), ("y", "b"))
@@ -387,7 +387,7 @@ def test_a_prompt_without_a_place_for_the_subject_is_not_lent():
     assert swapped_subjects(facts) == [None, None]
 
 
-def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_facts():
+def test_every_prompt_is_swapped_in_once_where_no_answer_has_more_than_half_of_the_facts():
     rng = random.Random(2)
     for _ in range(50):
         sizes = [rng.randrange(1, 9) for _ in range(6)]
@@ -401,8 +401,8 @@ def test_every_prompt_is_lent_once_where_no_answer_has_more_than_half_of_the_fac
 
 def test_an_answer_with_most_of_the_facts_takes_the_others_prompts_in_turn():
     facts = facts_of((f"land {n}", "Rome" if n < 75 else f"city {n}") for n in range(100))
-    lent = Counter(swapped_subjects(facts)[:75])
-    assert set(lent) == set(range(75, 100)) and set(lent.values()) == {3}
+    swapped = Counter(swapped_subjects(facts)[:75])
+    assert set(swapped) == set(range(75, 100)) and set(swapped.values()) == {3}
 
 
 def test_swapped_subjects_do_not_depend_on_the_order_of_the_facts():
@@ -410,8 +410,8 @@ def test_swapped_subjects_do_not_depend_on_the_order_of_the_facts():
 
     def borrowed(some):
         return {
-            some[n].fact_id: None if lender is None else some[lender].fact_id
-            for n, lender in enumerate(swapped_subjects(some))
+            some[n].fact_id: None if other is None else some[other].fact_id
+            for n, other in enumerate(swapped_subjects(some))
         }
 
     assert borrowed(facts) == borrowed(facts[::-1])
@@ -423,4 +423,4 @@ def test_a_relation_of_12514_facts_takes_no_time(answers):
     start = time.perf_counter()
     found = swapped_subjects(facts)
     assert time.perf_counter() - start < 10
-    assert sum(lender is not None for lender in found) >= (12_000 if answers > 2 else 0)
+    assert sum(other is not None for other in found) >= (12_000 if answers > 2 else 0)

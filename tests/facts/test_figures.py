@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from probing.facts.figures import MARKS, layer_curve, total_bars, with_null
+from probing.facts.figures import MARKS, layer_curve, total_bars, with_total_null
 from probing.facts.figures_pairs import alluvial, paired_curve, retention_bars
 from probing.facts.figures_relations import ordered, relation_map, row_facts
 from probing.facts.forgotten import outcome_words
@@ -322,7 +322,7 @@ def test_every_yardstick_that_is_measured_is_a_mark_of_its_own():
     assert found[MARKS["majority"][0]] == [15, 15]
     assert found[MARKS["swapped_last"][0]] == [5, 5]
     # Of a gain of 10 points, 6 of 8 are found with a swapped subject too.
-    assert found[MARKS["inner_null"][0]] == pytest.approx([20 + 10 * 6 / 8] * 2)
+    assert found[MARKS["total_null"][0]] == pytest.approx([20 + 10 * 6 / 8] * 2)
     assert found[MARKS["seed_union"][0]][1] == 22
 
 
@@ -340,5 +340,5 @@ def test_the_two_bars_of_a_model_stack_to_its_total():
 
 
 def test_where_inner_layers_find_nothing_there_is_no_null():
-    table = with_null(pd.DataFrame([ROW | {"inner_own": 0, "inner_swapped": 2}]))
-    assert table["inner_null"].isna().all()
+    table = with_total_null(pd.DataFrame([ROW | {"inner_own": 0, "inner_swapped": 2}]))
+    assert table["total_null"].isna().all()

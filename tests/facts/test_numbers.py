@@ -49,7 +49,7 @@ from probing.kernel.stats.paired_tests import (
     mcnemar_exact,
 )
 from probing.kernel.text import NO_TEXT, SPACE
-from tests.reference.knowledge import classify
+from tests.reference.facts import classify
 
 
 def sums_of(facts):

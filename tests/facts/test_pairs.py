@@ -17,7 +17,7 @@ from probing.facts.report_pairs import (
 )
 from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, neighbours, search_facts
-from probing.kernel.fact import Fact, fill
+from probing.kernel.fact import Fact, Subset, fill
 from probing.kernel.stats.paired_tests import PairedCounts, mcnemar_exact, paired_difference
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
@@ -77,7 +77,7 @@ def test_transitions_of_rank_1_are_the_planted_ones(db: Database):
 @pytest.mark.parametrize("k", KS)
 @pytest.mark.parametrize("kept", FILTERS)
 def test_transitions_under_filters_count_the_facts_that_pass(db: Database, kept: dict, k: int):
-    found = transitions(db, [(BASE.run_id, MODEL.run_id)], (k,), **kept).iloc[0]
+    found = transitions(db, [(BASE.run_id, MODEL.run_id)], (k,), Subset(**kept)).iloc[0]
     expected = counted(passing(**kept), k)
     assert {name: found[name] for name in expected} == expected
     assert sum(found[part] for part in PARTS) == found["n"]
@@ -142,7 +142,7 @@ def yard_db(tmp_path_factory):
         yield opened
 
 
-def lent(yard_db, run: PlantedRun, layer: int, k: int, kept=lambda fact_id: True) -> PairedCounts:
+def swapped_counts(yard_db, run: PlantedRun, layer: int, k: int, kept=lambda fact_id: True) -> PairedCounts:
     """Facts that have a swapped subject, by what the run knows of them with their own and with the swapped one."""
     rows = yard_db.query(
         "SELECT * FROM predictions WHERE run_id = $run AND layer = $layer", {"run": run.run_id, "layer": layer}
@@ -162,7 +162,7 @@ def test_swapped_subjects_are_each_runs_own_counts(yard_db, k):
     for layer, row in table.iterrows():
         above = {}
         for prefix, run in (("base_", YARD_BASE), ("", YARD_MODEL)):
-            counts = lent(yard_db, run, layer, k)
+            counts = swapped_counts(yard_db, run, layer, k)
             above[prefix] = paired_difference(counts)
             assert row[f"{prefix}swapped_n"] == counts.n > 0
             assert row[f"{prefix}matched"] == pytest.approx((counts.both + counts.first_only) / counts.n)
@@ -195,7 +195,7 @@ def test_the_majority_answer_is_of_the_facts_in_common(yard_db):
 def test_what_is_paired_is_left_as_it_is_and_filters_choose_the_facts(yard_db):
     plain = paired_by_layer(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1)
     assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1)[list(plain)].equals(plain)
-    stated = paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, exposures=("stated",))
+    stated = paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, Subset(("stated",)))
     # Four facts are stated, "paris" twice of them; "paris" is the majority answer of P19, of which "french" and
     # "berlin" are no part.
     by_answer = {"paris", "french", "berlin"}
@@ -205,7 +205,7 @@ def test_what_is_paired_is_left_as_it_is_and_filters_choose_the_facts(yard_db):
         if fact.subject in ("Zoë Müller", "Jean O'Neil", "Victor Hugo", "Germany")
     ]
     assert set(stated["majority"]) == {sum(fact.object in by_answer for fact in kept) / 4}
-    assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, exposures=()).empty
+    assert paired_with_yardsticks(yard_db, YARD_BASE.run_id, YARD_MODEL.run_id, 1, Subset(())).empty
 
 
 def test_a_run_without_swapped_subjects_leaves_the_other_ones_alone(tmp_path):
@@ -231,7 +231,7 @@ def test_the_control_with_shuffled_labels_of_the_same_task_stands_next_to_the_pa
     with open_database(plant_store(tmp_path, (YARD_BASE, tuned, control, other))) as opened:
         table = paired_with_yardsticks(opened, YARD_BASE.run_id, tuned.run_id, 1)
         assert list(table["shuffled"]) == [5 / 9] * 4
-        counts = lent(opened, control, 3, 1)
+        counts = swapped_counts(opened, control, 3, 1)
         assert table["shuffled_above_swapped"].iloc[-1] == pytest.approx(
             (counts.first_only - counts.second_only) / counts.n
         )
@@ -321,5 +321,5 @@ def test_the_shares_of_both_groups_are_the_planted_ones(fate_db: Database):
 
 
 def test_too_few_facts_have_no_yardstick(fate_db: Database):
-    (row,) = transitions_beside_wrong(fate_db, pairs(choose(fate_db)), (1,), exposures=("stated",)).to_dict("records")
+    (row,) = transitions_beside_wrong(fate_db, pairs(choose(fate_db)), (1,), Subset(("stated",))).to_dict("records")
     assert row["lost"] == 20 and all(row[name] != row[name] for name in BESIDE)

@@ -138,20 +138,20 @@ def test_rank_among_answers_is_the_place_among_the_relations_objects(bert, asked
             assert result["answer_rank"][layer, n] == wanted
 
 
-def test_swapped_rank_is_the_own_objects_rank_at_the_lenders_prompt(folder_of, encoder_of, asked):
+def test_swapped_rank_is_the_own_objects_rank_at_the_swapped_subjects_prompt(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
     result = asked(encoder, shard=3, dtype="float64")
-    answers, lender = answer_ids(FACTS, encoder), swapped_subjects(FACTS)
+    answers, other = answer_ids(FACTS, encoder), swapped_subjects(FACTS)
     for n, one in enumerate(FACTS):
-        if lender[n] is None:
+        if other[n] is None:
             assert one.relation in ("P101", "P999"), "only there is no other subject"
             assert result["other_rank"][:, n].tolist() == [0] * (encoder.layers)
         else:
-            scores = single_logits(folder_of("bert"), encoder, FACTS[lender[n]], torch.float64)
+            scores = single_logits(folder_of("bert"), encoder, FACTS[other[n]], torch.float64)
             assert result["other_rank"][-1, n] == slow_rank(scores, answers[n])
 
 
-def test_a_prompt_may_be_lent_to_several_facts_and_to_none(folder_of, encoder_of, asked):
+def test_a_prompt_may_be_swapped_into_several_facts_and_to_none(folder_of, encoder_of, asked):
     encoder = encoder_of("bert", torch.float64)
     facts = [fact("P19", name, "Rome", BORN) for name in ("France", "Spain", "Rocky")] + [
         fact("P19", "Balboa", "London", BORN)

@@ -22,6 +22,7 @@ from probing.facts.runs import choose, pairs
 from probing.facts.totals import KINDS
 from probing.forgetting.report_outcome import hundred
 from probing.forgetting.ways import BACK, GAINED, LAYERS_BACK, OUTCOMES
+from probing.kernel.fact import Subset
 from probing.kernel.stats import intervals as bootstrap
 from probing.kernel.stats.intervals import RelationCounts, macro, parallel_map, whole_shares, wider, wilson
 from probing.kernel.stats.paired_tests import answer_interval, mcnemar_exact
@@ -43,7 +44,7 @@ from tests.planted_store import (
     planted_facts,
     planted_rank,
 )
-from tests.reference.knowledge import classify, is_scored
+from tests.reference.facts import classify, is_scored
 
 #: Every token comes first somewhere, so that every kind of answer occurs.
 KINDS_OF_ANSWERS = [
@@ -330,9 +331,9 @@ def test_every_layer_counts_the_facts_that_each_side_knows(db, k):
 
 
 def test_filters_choose_the_facts(db):
-    stated = paired_by_layer(db, BASE.run_id, MODEL.run_id, 1, exposures=("stated",))
+    stated = paired_by_layer(db, BASE.run_id, MODEL.run_id, 1, Subset(("stated",)))
     assert set(stated["n"]) == {4}
-    assert paired_by_layer(db, BASE.run_id, MODEL.run_id, 1, exposures=()).empty
+    assert paired_by_layer(db, BASE.run_id, MODEL.run_id, 1, Subset(())).empty
 
 
 def test_runs_on_other_facts_have_no_layer_in_common(db, tmp_path):
@@ -409,7 +410,7 @@ def test_by_layer_and_by_relation(stored, average):
         ({}, lambda fact: True),
         ({"answer_in_subject": False}, lambda fact: not raw.facts[fact]["answer_in_subject"]),
     ):
-        points = by_layer(db, list(raw.runs), "p_at_10", average, **filters)
+        points = by_layer(db, list(raw.runs), "p_at_10", average, Subset(**filters))
         for row in points.itertuples():
             kept = {"average": average, "keep": keep}
             own = expected(raw, row.run_id, row.layer, lambda _, one: float(one["gold_rank"] <= 10), **kept)

@@ -15,7 +15,7 @@ from probing.facts.report_layers import answer_drift, by_layer, early_exit, prec
 from probing.facts.report_pairs import paired_with_yardsticks, transitions, transitions_by_relation
 from probing.facts.runs import choose, pairs
 from probing.facts.store_facts import count_facts, search_facts
-from probing.kernel.fact import contains_words
+from probing.kernel.fact import Subset, contains_words
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
@@ -65,7 +65,7 @@ def raw(run: PlantedRun, exposures: tuple[str, ...] | None, answer_in_subject: b
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_subject):
-    found = run_queries.aggregate(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    found = run_queries.aggregate(db, [run.run_id for run in SEVERAL], Subset(exposures, answer_in_subject))
     expected: dict[tuple, list[dict]] = {}
     for run in SEVERAL:
         for row in raw(run, exposures, answer_in_subject):
@@ -97,7 +97,7 @@ def test_aggregate_is_the_sum_over_the_rows(db: Database, exposures, answer_in_s
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_totals_are_a_union_over_the_transformer_layers(db: Database, exposures, answer_in_subject):
-    found = run_queries.totals(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject)
+    found = run_queries.totals(db, [run.run_id for run in SEVERAL], Subset(exposures, answer_in_subject))
     expected: dict[tuple[str, str], Counter] = {}
     for run in SEVERAL:
         ranks: dict[tuple[str, str], list[int]] = {}
@@ -129,7 +129,8 @@ def test_knowledge_at_the_embeddings_only_is_not_in_the_total(tmp_path: Path):
 
 @pytest.mark.parametrize(("exposures", "answer_in_subject"), FILTERS)
 def test_majority_answer_is_that_of_all_facts_of_the_relation(db: Database, exposures, answer_in_subject):
-    found = run_queries.majority(db, [run.run_id for run in SEVERAL], exposures, answer_in_subject).to_dict("records")
+    of_facts = Subset(exposures, answer_in_subject)
+    found = run_queries.majority(db, [run.run_id for run in SEVERAL], of_facts).to_dict("records")
     expected = {}
     for run in SEVERAL:
         kept = {row["fact_id"] for row in raw(run, exposures, answer_in_subject)}
@@ -191,7 +192,7 @@ def test_no_runs_and_unknown_runs_give_no_rows(db: Database):
     for function in (run_queries.aggregate, run_queries.totals, run_queries.majority):
         assert function(db, []).empty
         assert function(db, ["' OR 1=1 --"]).empty
-        assert function(db, [SEVERAL[0].run_id], ("') OR 1=1 --",)).empty
+        assert function(db, [SEVERAL[0].run_id], Subset(("') OR 1=1 --",))).empty
     assert len(fact_runs(db)) == len(SEVERAL)
 
 
@@ -269,10 +270,10 @@ def test_counts_alone_say_what_predictions_say_of_relations(
     "report", [precision, forgotten, relation_forgetting, run_queries.majority, run_queries.totals]
 )
 def test_counts_alone_can_be_filtered(full: Database, counted: Database, report: Callable[..., pd.DataFrame]):
-    kept = {"exposures": ("stated",), "answer_in_subject": False}
-    found = report(counted, [TUNED.run_id], **kept)
+    kept = Subset(("stated",), answer_in_subject=False)
+    found = report(counted, [TUNED.run_id], subset=kept)
     assert len(found) and len(found) <= len(report(counted, [TUNED.run_id]))
-    _equal_but_over_answers(found, report(full, [TUNED.run_id], **kept))
+    _equal_but_over_answers(found, report(full, [TUNED.run_id], subset=kept))
 
 
 def test_runs_say_which_are_counted_and_check_is_content(counted: Database, folder: Path):

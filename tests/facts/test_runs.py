@@ -15,6 +15,7 @@ from probing.facts.report_layers import early_exit, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import badge, choose, comparability, differences, identities, pairs, stored_comparability
 from probing.kernel.errors import StoreError
+from probing.kernel.fact import Subset
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.report import NO_ROWS, latex_table, text_table, whole_runs, with_caption
 from probing.kernel.store.check import check_store
@@ -245,7 +246,7 @@ def test_a_run_of_more_layers_than_can_be_counted_is_left_out_alone(tmp_path: Pa
 
 def test_the_union_keeps_to_the_filters(seeds: Database):
     # Stated are the facts 1, 2, 4 and 7: the primary run knows 1 and 2, the first replicate 2 and 4.
-    row = total(seeds, [PRIMARY.run_id], (1,), ("micro",), exposures=("stated",)).iloc[0]
+    row = total(seeds, [PRIMARY.run_id], (1,), ("micro",), Subset(("stated",))).iloc[0]
     assert (row["n"], row["last_layer"], row["seed_union"]) == (4, 2 / 4, 3 / 4)
 
 

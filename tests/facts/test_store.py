@@ -21,10 +21,10 @@ from probing.facts.store_facts import (
     fact,
     fact_predictions,
     neighbours,
-    null_examples,
     random_fact,
     runs_of_fact,
     search_facts,
+    total_null_examples,
 )
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.fact import Fact, fill
@@ -44,7 +44,7 @@ from tests.planted_store import (
     prediction_rows,
     token_rows,
 )
-from tests.reference.knowledge import null_kind
+from tests.reference.facts import total_null_kind
 
 RUN = SEVERAL[0]
 FACTS = planted_facts("trex")
@@ -239,27 +239,27 @@ def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_sw
     write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
     count(tmp_path / "runs", run)
     borrowed = {
-        one.fact_id: facts[lender]
-        for one, lender in zip(facts, swapped_subjects(facts), strict=True)
-        if lender is not None
+        one.fact_id: facts[other]
+        for one, other in zip(facts, swapped_subjects(facts), strict=True)
+        if other is not None
     }
     of_fact = defaultdict(list)
     for row in rows:
         of_fact[row["fact_id"]].append(row)
     with open_database(tmp_path / "runs") as database:
-        examples = {k: null_examples(database, run.run_id, k) for k in (1, 10)}
-        assert null_examples(database, "nothing").empty
+        examples = {k: total_null_examples(database, run.run_id, k) for k in (1, 10)}
+        assert total_null_examples(database, "nothing").empty
     for k, found in examples.items():
         kinds: dict[str | None, list[str]] = {}
         for one in facts:
             own, swapped = ([row[name] for row in of_fact[one.fact_id]][1:] for name in ("gold_rank", "other_rank"))
             measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
             if not one.answer_in_subject:
-                kinds.setdefault(null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
+                kinds.setdefault(total_null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
         assert list(found["kind"]) == ["own", "swapped", "both"]
         for got in found.itertuples():
             assert got.fact_id == min(kinds[got.kind], key=lambda one: hashlib.md5(one.encode()).hexdigest())
-            assert null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
+            assert total_null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
             assert got.swapped_prompt == borrowed[got.fact_id].prompt and got.label == "place of birth"
 
 
@@ -386,9 +386,9 @@ def test_the_null_counts_what_inner_layers_find_of_what_the_last_one_misses_twic
         gold, other = layers_of["gold_rank"].tolist(), layers_of["other_rank"].tolist()
         if gold[3] <= k or other[3] <= k:
             continue
-        inside, lent = min(gold[1:3]) <= k, min(other[1:3]) <= k
-        n, own, swapped = n + 1, own + inside, swapped + lent
-        own_only, swapped_only = own_only + (inside and not lent), swapped_only + (lent and not inside)
+        inside, there = min(gold[1:3]) <= k, min(other[1:3]) <= k
+        n, own, swapped = n + 1, own + inside, swapped + there
+        own_only, swapped_only = own_only + (inside and not there), swapped_only + (there and not inside)
     for average in ("macro", "micro"):
         (line,) = total(swapped_db, [FULL.run_id], (k,), (average,)).itertuples()
         assert (line.inner_n, line.inner_own, line.inner_swapped) == (n, own, swapped)

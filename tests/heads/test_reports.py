@@ -38,8 +38,8 @@ def db(request, tmp_path_factory):
         yield opened
 
 
-def of(db, k: int = 1, **filters) -> pd.DataFrame:
-    return points_lost(db, pairs(one_run_each(fact_runs(db))), k, **filters).set_index(["model", "head"])
+def of(db, k: int = 1) -> pd.DataFrame:
+    return points_lost(db, pairs(one_run_each(fact_runs(db))), k).set_index(["model", "head"])
 
 
 def above(known: int) -> float:

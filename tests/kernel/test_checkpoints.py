@@ -373,6 +373,42 @@ def test_words_that_a_tokenizer_can_never_produce_are_warned_of(words, lower, wa
     )
 
 
+def without_post_processor(folder):
+    edit(folder, "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast")
+    edit(folder, "tokenizer.json", post_processor=None)
+
+
+def second_weights(factor):
+    def write(folder):
+        tensors = {name: tensor * factor for name, tensor in load_file(folder / "model.safetensors").items()}
+        torch.save(tensors, folder / "pytorch_model.bin")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (without_post_processor, r"no \[CLS\] and no \[SEP\] around a text"),
+        (lambda folder: edit(folder, "tokenizer_config.json", mask_token="<mask>"), r"<mask>, .* later .* \[MASK\]"),
+        (second_weights(1), ""),
+        (second_weights(2), "other weights in pytorch_model.bin; those in model.safetensors are read"),
+        (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"broken"), "other weights in pytorch_model.bin"),
+    ],
+)
+def test_special_tokens_and_weights_that_may_not_be_the_models_are_said(change, note, tmp_path):
+    change(folder := tiny_models.save("bert", tmp_path / "mine", padded=3))
+    notes = load_encoder(folder, device="cpu").notes
+    assert len(notes) == bool(note) and all(re.search(note, said) for said in notes)
+
+
+def test_a_base_whose_tokenizer_puts_other_tokens_around_a_text_is_refused(bert_copy, tmp_path):
+    tuned(tmp_path / "tuned", bert_copy, "SequenceClassification")
+    without_post_processor(tmp_path / "tuned")
+    with pytest.raises(HeadError, match=r"tokens around a text none against \[CLS\] \[SEP\]"):
+        load_encoder(tmp_path / "tuned", base=BaseSource(bert_copy), device="cpu")
+
+
 @pytest.mark.parametrize("kept", ["cls.predictions.bias", "cls.predictions.decoder.bias"])
 def test_an_untied_vocabulary_takes_its_bias_from_the_name_that_the_file_has(kept, tmp_path):
     model, tokenizer = tiny_models.build("bert", tie_word_embeddings=False)

@@ -421,6 +421,10 @@ WAYS = {
         file("tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"}),
         r'put "mask_token": "\[MASK\]" into',
     ),
+    "a mask that stands for unknown words": (
+        file("tokenizer_config.json", {"mask_token": "[UNK]", "unk_token": "[UNK]"}),
+        r'put "mask_token": "\[MASK\]" into',
+    ),
 }
 
 

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 import probing
 import probing.choices  # the tabs of every page
-from probing.facts.published import PublishedKnowledge
+from probing.facts.published import PublishedFacts
 from probing.kernel.app import selection
 from probing.kernel.app.selection import PAGES
 from probing.kernel.citations import RELEASED, SOFTWARE, Reference
@@ -95,8 +95,8 @@ def planted(monkeypatch):
     reports = Reports(
         "planted",
         (
-            Report("planted", "numbers", "", lambda db, choice: table),
-            Report("planted", "pairs", "", lambda db, choice: paired),
+            Report("numbers", "", lambda db, choice: table),
+            Report("pairs", "", lambda db, choice: paired),
         ),
         (Filter("model"),),
         lambda db, choice: None,
@@ -244,7 +244,7 @@ def test_the_numbers_shown_are_those_that_decide(planted):
 
 
 def test_without_results_only_checks_have_a_verdict():
-    claims = PublishedKnowledge.read().claims
+    claims = PublishedFacts.read().claims
     found = judge(None, claims, None)
     assert {one.verdict for one in found if one.claim.check} == {UNTESTED}
     assert {one.verdict for one in found if not one.claim.check} == {""}
@@ -256,9 +256,7 @@ def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Pa
         for name in ("QA-SQuAD-1", "QA-SQuAD-2", "MLM-SQuAD", "MLM-MSMARCO", "NER-CoNLL")
     }
     with open_database(SNAPSHOT) as db:
-        found = judge(
-            db, PublishedKnowledge.read().claims, Subject({"base": "nesia-mini"} | models, ({"head": "tied"},))
-        )
+        found = judge(db, PublishedFacts.read().claims, Subject({"base": "nesia-mini"} | models, ({"head": "tied"},)))
     named = {one.claim.name: one for one in found}
     always = named["fine-tuning always forgets"]
     assert always.verdict == UNTESTED

@@ -7,15 +7,15 @@ import pytest
 
 from probing.edges.numbers import expected_layer, k_gains
 from probing.edges.published import PublishedEdges
-from probing.facts.published import PublishedKnowledge
+from probing.facts.published import PublishedFacts
 from probing.kernel.errors import PublishedError
 from probing.kernel.published import FOLDER, Check, Published
 from probing.sentences.published import PublishedSentences
 
-PAPERS = (PublishedKnowledge, PublishedEdges, PublishedSentences)
+PAPERS = (PublishedFacts, PublishedEdges, PublishedSentences)
 #: Paper -> what is typed wrong, and the words that name it.
 SLIPS: dict[type[Published], list[tuple[str, str, str]]] = {
-    PublishedKnowledge: [
+    PublishedFacts: [
         ("shares = [0.43, 0.38, 0.38]", "shares = [0.34, 0.38, 0.38]", "0.34"),
         ("T-REx = [29, 34]", "T-REx = [34, 29]", "last <= total"),
         ("place_of_birth = 2937", "place_of_birth = 2938", "add up to 5529"),
@@ -78,7 +78,7 @@ def test_every_combination_is_compared():
     assert found[3].second == {"part": "dev", "model": "base", "task": "srl"}
 
 
-PAPER = PublishedKnowledge.read()
+PAPER = PublishedFacts.read()
 
 
 def test_table_3_is_whole_for_the_other_six_models():

@@ -17,7 +17,7 @@ from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
 from probing.kernel.errors import StoreError
-from probing.kernel.fact import PROBE_SETS, SOURCES
+from probing.kernel.fact import PROBE_SETS, SOURCES, Subset
 from probing.kernel.figures.looks import Looks, fit, followed, head_name, looks_of, marked, overlaid, set_name
 from probing.kernel.files import SAMPLES_FOLDER, result_folders
 from probing.kernel.models.names import STORED
@@ -147,7 +147,7 @@ class View:
 
     @property
     def colours(self) -> dict[str, str]:
-        """Model -> colour, for models with knowledge runs; the same on every page."""
+        """Model -> colour, for models with runs on facts; the same on every page."""
         there = set(self.runs["model"]) if len(self.runs) else set()
         return {model: colour for model, colour in self._looks.colours.items() if model in there}
 
@@ -168,7 +168,7 @@ class View:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Models with knowledge runs that were added to the demonstration models."""
+        """Models with runs on facts that were added to the demonstration models."""
         return tuple(model for model in self.colours if model in self._looks.added)
 
     @cached_property
@@ -232,7 +232,7 @@ class View:
     ) -> pd.DataFrame:
         """The result of a report with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
-        filtered = {"exposures": self.exposures, "answer_in_subject": self.in_subject, **kwargs}
+        filtered = {"subset": Subset(self.exposures, self.in_subject), **kwargs}
         counted: Callable[..., pd.DataFrame] = counted_rows
         return shown_baselines(counted(function, self.database, *args, **filtered))
 

@@ -4,7 +4,7 @@ names.
 
 import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from textwrap import wrap
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import plotly.io as pio
+from plotly.subplots import make_subplots
 
 from probing.kernel.errors import FigureError, OptionError
 from probing.kernel.fact import DECLARED, ProbeSet
@@ -389,6 +390,53 @@ def add(figure: go.Figure, shapes: Iterable[Shape]) -> go.Figure:
     """Adds the shapes after those that the figure has, in place."""
     figure.layout.shapes = [*(shape.to_plotly_json() for shape in figure.layout.shapes), *shapes]
     return figure
+
+
+def stacked(rows: int, titles: Sequence[str] | None, gap: float, **more: Any) -> go.Figure:
+    """Panels below each other, with a ``gap`` in shares of the axes; ``more`` is as for ``make_subplots``."""
+    return make_subplots(rows=rows, cols=1, vertical_spacing=gap if rows > 1 else 0, subplot_titles=titles, **more)
+
+
+def label_rows(
+    figure: go.Figure,
+    names: Sequence[str],
+    places: Sequence[float] | None = None,
+    ends: tuple[float, float] | None = None,
+    **more: Any,
+) -> None:
+    """Names rows from the top, in place: one unit each, or at ``places`` of an axis whose ``ends`` are below and above.
+
+    ``more`` is as for ``update_yaxes``.
+    """
+    figure.update_yaxes(
+        tickmode="array",
+        tickvals=list(range(len(names))) if places is None else places,
+        ticktext=names,
+        range=ends or [len(names) - 0.5, -0.5],
+        showgrid=False,
+        **more,
+    )
+
+
+def heading(figure: go.Figure, text: str, x: float = 0, y: float = 1, **more: Any) -> None:
+    """Writes above a place, from it to the right, in place; ``more`` is as for ``add_annotation``."""
+    usual = {"yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    figure.add_annotation(**{"text": text, "x": x, "y": y, **usual, **more})
+
+
+def add_legend(figure: go.Figure, name: str, marker: Mapping[str, Any]) -> None:
+    """A legend entry that no trace has, in place; its ``marker`` is grey unless it says otherwise."""
+    figure.add_scatter(x=[None], y=[None], mode="markers", name=name, marker={"size": 9, "color": NEUTRAL, **marker})
+
+
+def outlined(symbol: str, colour: str | list[str], size: float, width: float) -> dict[str, Any]:
+    """A marker whose line has its colour, so that an open symbol has, too; ``size`` and ``width`` are in pixels."""
+    return {"symbol": symbol, "size": size, "color": colour, "line": {"width": width, "color": colour}}
+
+
+def whiskers(up: Any, down: Any, **look: Any) -> dict[str, Any]:
+    """Error bars of the lengths ``up`` and ``down``; ``look`` is as for ``error_y``."""
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **look}
 
 
 def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[list[str], list[float]]:

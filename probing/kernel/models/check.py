@@ -21,6 +21,7 @@ from transformers import (
 
 from probing.kernel.errors import HeadError, ModelError, ProbingError
 from probing.kernel.models.checkpoint import (
+    MASKS,
     OTHER_BODY,
     SHORTEST,
     SLOW,
@@ -216,8 +217,8 @@ def check_finite(source: str | Path, *modules: torch.nn.Module) -> None:
 
 def shape_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase | None) -> Shape:
     """What a model must have in common with its base."""
-    tokens = None if tokenizer is None else tuple(tokens_of(tokenizer))
-    return Shape(config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size, tokens)
+    sizes = config.model_type, config.num_hidden_layers, config.hidden_size, config.vocab_size
+    return Shape(*sizes, *((tuple(tokens_of(tokenizer)), _tokens_around(tokenizer)) if tokenizer else (None, None)))
 
 
 def lent_head(source: str | Path, own: Shape, base: str, lent: Shape, head: Head) -> tuple[Head, str]:
@@ -256,21 +257,37 @@ def with_offsets(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
     return made
 
 
-def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> str:
-    """A warning of words that a tokenizer can never produce; empty if there are few.
+def _tokens_around(tokenizer: PreTrainedTokenizerBase) -> tuple[str, ...]:
+    return tuple(tokenizer.convert_ids_to_tokens(tokenizer("")["input_ids"]))
 
-    ``vocabulary`` is the number of rows of the model's matrix. ModelError: no character offsets, no mask token, or
-    another model's tokenizer.
+
+def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> list[str]:
+    """Notes on special tokens, and a warning of words that a tokenizer can never produce, empty if there are few.
+
+    ``vocabulary`` is the number of rows of the model's matrix. ModelError: no character offsets, no mask token of its
+    own, or another model's tokenizer.
     """
     if not tokenizer.is_fast:
         raise ModelError(f"{source} {SLOW.format(type(tokenizer).__name__)}")
-    if tokenizer.mask_token_id is None:
-        raise ModelError(f"{source} {why_no_mask(tokenizer.get_vocab())}")
+    ids, mask = tokenizer.get_vocab(), str(tokenizer.mask_token)
+    if tokenizer.mask_token_id in (None, tokenizer.unk_token_id):
+        raise ModelError(f"{source} {why_no_mask(ids)}")
     tokens = tokens_of(tokenizer)
     if why := why_other_tokenizer(len(tokens), sum(map(bool, tokens)), vocabulary):
         raise ModelError(f"{source} {why}")
     normalizer = tokenizer.backend_tokenizer.normalizer
-    return warn_of_words(str(source), tokens, normalizer.normalize_str if normalizer else str)
+    notes = [warn_of_words(str(source), tokens, normalizer.normalize_str if normalizer else str)]
+    if (first := min({mask, *MASKS} & ids.keys(), key=ids.__getitem__)) != mask:
+        notes.append(
+            f"note: {source} masks with {mask}, which came later into its vocabulary than {first}; if it was trained"
+            f' with that, put "mask_token": "{first}" into its tokenizer_config.json'
+        )
+    if bare := sorted({*map(str, (tokenizer.cls_token, tokenizer.sep_token))} - {"None", *_tokens_around(tokenizer)}):
+        notes.append(
+            f"note: the tokenizer of {source} puts no {' and no '.join(bare)} around a text, although it has them; if"
+            " the model was trained with them, save its own tokenizer"
+        )
+    return notes
 
 
 def log_notes(*notes: str) -> tuple[str, ...]:

@@ -324,6 +324,7 @@ _EMBEDDINGS = re.compile(
 #: Architectures whose own tokenizer exists in Python only, and further tokenizers of which that is true.
 IN_PYTHON = {"flaubert": "FlaubertTokenizer", "roc_bert": "RoCBertTokenizer", "xlm": "XLMTokenizer"}
 _IN_PYTHON = ("BertJapaneseTokenizer", "BertweetTokenizer", "PhobertTokenizer", *IN_PYTHON.values())
+MASKS = ("[MASK]", "<mask>")
 SLOW = (
     "has a tokenizer in Python only ({}), which does not say which letters a token stands for; models with it cannot be"
     " used"
@@ -493,14 +494,15 @@ def _tokenizers(files: ModelFiles) -> Iterator[str]:
             f" {SHORTEST} on; fix model_max_length, or leave it out"
         )
     # Other classes of tokenizers declare the mask by themselves.
-    declared = (settings | files.settings("special_tokens_map.json")).get("mask_token")
-    if tokens and kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend") and not declared:
+    declared = settings | files.settings("special_tokens_map.json")
+    mask, generic = declared.get("mask_token"), kinds[0] in ("PreTrainedTokenizerFast", "TokenizersBackend")
+    if tokens and (mask == declared.get("unk_token") if mask else generic):
         yield why_no_mask(tokens)
 
 
 def why_no_mask(tokens: Collection[str]) -> str:
-    """A tokenizer that declares no mask token."""
-    if mask := next((mask for mask in ("[MASK]", "<mask>") if mask in tokens), ""):
+    """A tokenizer that declares no mask token, or the token of unknown words as its mask."""
+    if mask := next((mask for mask in MASKS if mask in tokens), ""):
         return (
             f'has {mask}, which its tokenizer does not declare as its mask: put "mask_token": "{mask}" into'
             " tokenizer_config.json"
@@ -563,13 +565,14 @@ _FREE = re.compile(r"[\[<]unused_?\d+[\]>]|madeupword\d+")
 
 
 class Shape(NamedTuple):
-    """What a model has in common with its base; ``tokens`` are by id, if known."""
+    """What a model has in common with its base; ``tokens`` are by id, and ``around`` a text, if known."""
 
     kind: str
     depth: int
     hidden: int
     rows: int
     tokens: tuple[str, ...] | None
+    around: tuple[str, ...] | None = None
 
 
 def unlike(model: Shape, base: Shape, name: str) -> str:
@@ -596,6 +599,9 @@ def unlike(model: Shape, base: Shape, name: str) -> str:
     if other:
         first = ", ".join(f"{n} is {own!r} against {lent!r}" for n, own, lent in other[:3])
         differences.append(f"{len(other):,} of {len(pairs):,} ids belong to other tokens: {first}")
+    if None not in (model.around, base.around) and model.around != base.around:
+        own, lent = (" ".join(shape.around or ["none"]) for shape in (model, base))
+        differences.append(f"tokens around a text {own} against {lent} (if its tokenizer is another's, save its own)")
     way = "name the model that it was fine-tuned from"
     if model.depth < base.depth and len(differences) == 1:
         way = (

@@ -4,7 +4,7 @@ import copy
 import hashlib
 import shlex
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.modeling_utils import load_state_dict
 
 from probing.kernel.errors import HeadError, JobError, ModelError, NoOwnHead
 from probing.kernel.models.check import (
@@ -217,7 +218,8 @@ def load_encoder(
             opens_base = partial(_open_base, same_base, source, device, dtype)
         tokenizer_source = located if located.has_tokenizer else base_found or located
         tokenizer = load_tokenizer(tokenizer_source)
-        notes = [check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size), files.own_code_note]
+        notes = check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size)
+        notes += [files.own_code_note, _other_weights(located)]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
         if lacks_head and base_found is not None:
@@ -355,6 +357,20 @@ def _load(located: Located, dtype: torch.dtype) -> tuple[PreTrainedModel, set[st
     return model.eval(), of_head - give_bias(model, of_head)
 
 
+def _other_weights(located: Located) -> str:
+    """One line if a folder has two files of weights that differ, or whose second torch cannot read."""
+    files = [located.folder / name for name in ("model.safetensors", "pytorch_model.bin")]
+    if not all(map(Path.is_file, files)):
+        return ""
+    read, other = load_state_dict(files[0]), {}
+    with suppress(ModelError), broken_files_named(files[1]):
+        other = load_state_dict(files[1])
+    both = read.keys() & other.keys()
+    if both and all(torch.equal(other[name].to(read[name].dtype), read[name]) for name in both):
+        return ""
+    return f"note: {located.title} has other weights in pytorch_model.bin; those in model.safetensors are read"
+
+
 def _size_mismatch(name: str, stored: Collection[int], configured: Collection[int], own_code: str) -> str:
     if 0 in stored:
         way = "gather them with zero_to_fp32.py, load them into the model, and save it with save_pretrained"
@@ -419,7 +435,7 @@ def encoder_of(
         assert isinstance(body, PreTrainedModel)
         body.eval().requires_grad_(False)
         tokenizer = with_offsets(tokenizer)
-        notes = [check_tokenizer(source, tokenizer, config.vocab_size)]
+        notes = check_tokenizer(source, tokenizer, config.vocab_size)
         if lent is None:
             head = pretrained_head(model, body)
         else:

@@ -243,6 +243,6 @@ class Kind:
 
 
 #: Name -> kind of run.
-KINDS = Declared[Kind](lambda: {kind.name: kind for kind in joined("subjects").kinds().values()})
+KINDS = Declared[Kind](lambda: joined("subjects").kinds())
 #: The tables of files with one row per run -> the kind of their runs.
 RUNS_OF_FILES = Declared[str](lambda: {kind.runs: kind.name for kind in KINDS.values()})

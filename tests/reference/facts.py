@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from probing.facts.totals import piece, plain, words
 
 
-def null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:
+def total_null_kind(own: Sequence[int], swapped: Sequence[int | None], k: int) -> str | None:
     """What a fact says about the null of total knowledge: found inside with its ``own`` subject, the ``swapped`` one,
     ``both`` or neither.
 
