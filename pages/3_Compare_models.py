@@ -492,7 +492,7 @@ else:
                 {"relations": relations, "layers": layers}[tab](pair)
             else:
                 draw_tab = {
-                    "carried": draw_carried_pair,
+                    "carried": partial(draw_carried_pair, base=pair.base),
                     "when": draw_when,
                     "prevention": draw_prevention,
                     "beyond": draw_changes,

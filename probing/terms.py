@@ -36,6 +36,20 @@ def _fate(name: str, definition: str, empty: str = "") -> Metric:
     return Metric(name, "lost facts", definition, where, label=outcome_words(name), empty=empty)
 
 
+def _carried(name: str, definition: str, label: str) -> Metric:
+    """Whether the model goes by what a layer shows."""
+    return Metric(
+        name,
+        "share of facts",
+        f"{definition} Of facts that the last layer answers.",
+        "facts.carried.measure_cases",
+        label=label,
+        better="higher",
+        empty="undefined for facts without a host, a subject in the prompt, or as many other tokens",
+        source="ours, after attention knock-out (Geva et al. 2023) and interchange of states (Geiger et al. 2021)",
+    )
+
+
 _ALL = (
     *map(_precision, RANKS),
     Metric(
@@ -330,6 +344,25 @@ _ALL = (
         better="higher",
         ties="among equally good layers the last",
         empty="undefined without facts in the scored half",
+    ),
+    _carried(
+        "carried_alone",
+        "Share of facts whose answer the last layer ranks first when the gap's state after this layer is put into the"
+        " same sentence with the subject masked. Over facts that this sentence does not answer without the state. Null:"
+        " the state of another fact of the same relation, wording and length.",
+        "carried from here",
+    ),
+    _carried(
+        "carried_against",
+        "The same with the state put into the sentence of another fact of the same relation, wording and length, with"
+        " another answer. Null: the state of a third fact.",
+        "carried against another",
+    ),
+    _carried(
+        "settled",
+        "Share of facts whose answer stays first although the gap cannot attend to the subject in the layers above this"
+        " one. Null: as many other tokens of the sentence are hidden.",
+        "settled by here",
     ),
     Metric(
         "weight_drift",

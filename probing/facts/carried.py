@@ -24,7 +24,7 @@ from probing.kernel.models.states import all_hidden_states, fill_gaps, masked_ro
 #: A fact is host of at most as many others.
 MOST_GUESTS = 5
 #: Tokens of a batch; each of its rows is run twice at once, as itself and as its null.
-_TOKENS = 1024
+TOKENS = 1024
 #: What is measured at each layer, in the order of the stored columns: NaN where a fact has no host or no other words.
 MEASURED = ("alone", "alone_null", "against", "against_null", "settled", "settled_null")
 Flags = NDArray[np.float32]
@@ -131,7 +131,9 @@ class Measured:
     guessed: NDArray[np.bool_]  #: (facts,) whether the answer is first with the subject masked and no state put
 
 
-def measure(cases: Sequence[Case], encoder: Encoder, passed: Callable[[int], object] = lambda n: None) -> Measured:
+def measure_cases(
+    cases: Sequence[Case], encoder: Encoder, passed: Callable[[int], object] = lambda n: None
+) -> Measured:
     """Measures cases in batches of equal length; ``passed`` is called after each with its number of cases.
 
     ``settled`` is NaN for an architecture without ``layer_swap.check_cut``.
@@ -145,7 +147,7 @@ def measure(cases: Sequence[Case], encoder: Encoder, passed: Callable[[int], obj
     lengths, cut = [len(case.asked.row) for case in cases], can_cut(encoder.body)
     for length in sorted(set(lengths)):
         numbers = [n for n, own in enumerate(lengths) if own == length]
-        size = max(1, _TOKENS // length)
+        size = max(1, TOKENS // length)
         for first in range(0, len(numbers), size):
             batch = numbers[first : first + size]
             _Batch([cases[n] for n in batch], encoder).into(found, np.array(batch), cut)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from probing.facts.askable import askable
-from probing.facts.carried import Case, Sentence, chosen, measure, sentences, with_hosts
+from probing.facts.carried import Case, Sentence, chosen, measure_cases, sentences, with_hosts
 from probing.facts.probe import Asked, configuration
 from probing.facts.requests import CarriedRunConfig
 from probing.facts.tables import CARRIED_GROUPS
@@ -66,7 +66,7 @@ class Carrying(TaskWork):
         def make() -> dict[str, np.ndarray]:
             title = f"carry {self.config.model} {self.config.probe_set}"
             with tqdm(total=len(cases), unit="fact", desc=title, disable=not self.progress) as bar:
-                found = measure(cases, self.encoder, bar.update)
+                found = measure_cases(cases, self.encoder, bar.update)
             return {"guessed": found.guessed, "as_before": found.as_before, **found.flags}
 
         return stored_arrays(self._path(shard), make)
@@ -131,6 +131,9 @@ def _read(asked: Asked, asks: Sequence[Sentence], answers: Sequence[int], facts:
 def store(asked: Asked, kept: FactSet, work: Carrying, say: Say) -> None:
     """Writes a run's tables, if they are missing."""
     config, encoder, cases = work.config, work.encoder, work.cases
+    if not cases:
+        say("  no layer answers any of these facts, so nothing can be carried and no run is stored")
+        return
     known = [case for case in cases if case.known]
     without = {
         "without a host": sum(case.host is None for case in known),

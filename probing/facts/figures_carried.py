@@ -29,12 +29,13 @@ def carried_curves(
 
     Of known facts, what is read but not carried alone is shaded, where it is above 0.
     """
-    points = points[(points["part"] == part) & points["measure"].isin(list(LOOKS))].dropna(subset=["value"])
+    points, last = points[(points["part"] == part) & points["measure"].isin(list(LOOKS))], points["layer"].max()
+    points = points.dropna(subset=["value"])
     if points.empty:
         return theme.empty("No facts are left to draw.")
     runs = points.drop_duplicates("run_id")
     names = [theme.plain((labels or {}).get(model, model)) for model in runs["model"]]
-    rows, last = len(runs), int(points["layer"].max())
+    rows = len(runs)
     height = _PANEL * rows
     figure = make_subplots(
         rows=rows,
@@ -51,7 +52,7 @@ def carried_curves(
             ends.append(_line(figure, line, str(measure), row))
     theme.apply(theme.clickable_last(figure), height=height)
     for row in range(1, rows + 1):
-        horizontal(figure, last, row=row, col=1)
+        horizontal(figure, int(last), row=row, col=1)
     words = (
         title
         or {

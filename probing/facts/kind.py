@@ -242,11 +242,11 @@ CARRIED_RULES = (
         "{n_read:,} facts were read, {n_probed:,} asked and {n_left:,} left out",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, f.part, count(*) AS n,
-                least(any_value((r.conf->>'sample')::BIGINT),
-                    if(f.part = 'known', any_value(n_known), any_value(n_inner))) AS wanted
-            FROM {ASKED} r JOIN carried_facts f USING (run_id) GROUP BY r.run_id, f.part HAVING n <> wanted""",
-        "{n:,} {part} facts, expected {wanted:,}",
+        f"""SELECT r.run_id AS id, count(f.fact_id) AS n,
+                least((r.conf->>'sample')::BIGINT, n_known) + least((r.conf->>'sample')::BIGINT, n_inner) AS wanted
+            FROM {ASKED} r LEFT JOIN carried_facts f USING (run_id) GROUP BY ALL HAVING n <> wanted
+                OR count(*) FILTER (f.part = 'known') <> least((r.conf->>'sample')::BIGINT, n_known)""",
+        "{n:,} facts, expected {wanted:,}",
     ),
     Rule(
         f"""SELECT r.run_id AS id, f.fact_id, count(k.layer) AS n, any_value(r.layers) AS layers

@@ -56,7 +56,7 @@ def draw_carried(view: View) -> None:
         )
 
 
-def draw_carried_pair(view: View, base: str, tuned: str) -> None:
+def draw_carried_pair(view: View, tuned: str, base: str) -> None:
     """The tab of Compare models: a fine-tuned model and its base on the same facts, and what was lost."""
     runs = _runs(view, [base, tuned], view.chosen.probe_set)
     if runs is None:

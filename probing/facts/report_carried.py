@@ -146,7 +146,7 @@ def lost(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """
     runs = carried_runs(db).set_index("run_id").loc[list(run_ids)].reset_index()
     read = pair_identities(db, pairs(choose(db, heads=[LOGIT_LENS]))).rename(columns={"run_id": "tuned"})
-    runs = runs[["run_id", *NAMES]].merge(read[["model", "probe_set", "base", "base_run_id", "tuned"]])
+    runs = runs[["run_id", *NAMES, "layers"]].merge(read[["model", "probe_set", "base", "base_run_id", "tuned"]])
     counts = lost_facts(db, runs)
     shares = [
         wilson_mean(carried / n, n) if n else (np.nan, np.nan)

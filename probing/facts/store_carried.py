@@ -27,20 +27,21 @@ def lost_facts(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """By run and layer: ``lost`` facts that only the base answers at its last layer, ``read`` of these at this layer,
     ``measured`` of those in the run's sample, and ``carried``, of which the state alone brings the right answer.
 
-    ``runs``: ``run_id``, and the runs on facts of the fine-tuned model (``tuned``) and of its base (``base_run_id``).
+    ``runs``: ``run_id``, ``layers``, and the runs on facts of the fine-tuned model (``tuned``) and its base
+    (``base_run_id``).
     """
     return db.query(
         """
         WITH paired AS (
             SELECT unnest($run_ids::VARCHAR[]) AS run_id, unnest($tuned::VARCHAR[]) AS tuned,
-                unnest($bases::VARCHAR[]) AS base
+                unnest($bases::VARCHAR[]) AS base, unnest($layers::BIGINT[]) - 1 AS last
         ),
         lost AS (
             SELECT p.run_id, p.tuned, own.fact_id
-            FROM paired p JOIN runs r ON r.run_id = p.tuned
-            JOIN predictions own ON own.run_id = p.tuned AND own.layer = r.layers - 1 AND own.gold_rank > 1
+            FROM paired p
+            JOIN predictions own ON own.run_id = p.tuned AND own.layer = p.last AND own.gold_rank > 1
             JOIN predictions theirs ON theirs.run_id = p.base AND theirs.fact_id = own.fact_id
-                AND theirs.layer = r.layers - 1 AND theirs.gold_rank = 1
+                AND theirs.layer = p.last AND theirs.gold_rank = 1
         )
         SELECT l.run_id, k.layer::BIGINT AS layer, count(*) AS lost, count(*) FILTER (k.gold_rank = 1) AS read,
             count(m.alone) FILTER (k.gold_rank = 1) AS measured,
@@ -50,5 +51,10 @@ def lost_facts(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
         LEFT JOIN carried_layers m ON m.run_id = l.run_id AND m.fact_id = l.fact_id AND m.layer = k.layer
         GROUP BY l.run_id, k.layer ORDER BY l.run_id, k.layer
         """,
-        {"run_ids": list(runs["run_id"]), "tuned": list(runs["tuned"]), "bases": list(runs["base_run_id"])},
+        {
+            "run_ids": list(runs["run_id"]),
+            "tuned": list(runs["tuned"]),
+            "bases": list(runs["base_run_id"]),
+            "layers": list(runs["layers"]),
+        },
     )

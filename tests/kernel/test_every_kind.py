@@ -15,6 +15,7 @@ from probing.kernel.store.kinds import FACTS, KINDS, in_memory, light
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, table_of, write_table
 from tests.candidates_planted import plant_candidates
+from tests.carried_planted import plant_carried
 from tests.changes_planted import plant_changes
 from tests.edges_planted import POS, SRL, PlantedEdgeRun, plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
@@ -23,8 +24,9 @@ from tests.planted_store import SEVERAL, plant_runs
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
 from tests.series_planted import plant_series
 
-CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = (
+CANDIDATES, CARRIED, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = (
     "candidates",
+    "carried",
     "edges",
     "sentences",
     "changes",
@@ -34,6 +36,7 @@ CANDIDATES, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = (
 PLANT: dict[str, Callable[[Path], Path]] = {
     FACTS: lambda folder: plant_runs(folder, [run for run in SEVERAL if (run.head, run.probe_set) == ("tied", "trex")]),
     CANDIDATES: plant_candidates,
+    CARRIED: plant_carried,
     EDGES: lambda folder: plant_edge_runs(
         folder, [PlantedEdgeRun(task=SRL), PlantedEdgeRun(task=POS, kind="at", codes=True)]
     ),
@@ -46,6 +49,7 @@ PLANT: dict[str, Callable[[Path], Path]] = {
 NEEDED = {
     FACTS: ("predictions", "facts", "runs", "layer_counts", "total_counts", "against_counts"),
     CANDIDATES: ("candidate_runs", "candidate_facts", "candidate_ranks"),
+    CARRIED: ("carried_runs", "carried_facts", "carried_layers"),
     EDGES: (
         "edge_labels",
         "edge_targets",

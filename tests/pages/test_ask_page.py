@@ -341,3 +341,15 @@ def test_a_link_opens_a_cell_with_its_twenty_best_tokens_and_a_cell_that_does_no
             and len(app.dataframe) == 1
             and any(wrong in one.value.replace("\\", "") for one in app.info)
         )
+
+
+def test_a_state_is_swapped_and_words_are_hidden_by_click(visit, tmp_path):
+    save("bert", tmp_path / "cache" / "models" / "tiny")
+    sentences = {"swap_from": "paris is in [MASK].", "swap_into": "rome is in [MASK]."}
+    app = visit("ask", "empty", {"live_model": "tiny", "ask_view": "swap", **sentences})
+    assert not app.exception and len(grids(app)) == 1
+    assert "from layer" in words(app) or "Both sentences say" in words(app)
+    app.pills(key="ask.hidden_words").select("rome").run()
+    assert not app.exception and len(grids(app)) == 2 and "does not see these words" in words(app)
+    app.text_input(key="ask.swap_from").set_value("no gap here").run()
+    assert not app.exception and "no [MASK]" in words(app).replace("\\", "")

@@ -15,6 +15,7 @@ from probing.facts.report_layers import precision_by_relation
 from probing.facts.totals import steepest
 from probing.kernel.fact import Fact
 from probing.kernel.store.opening import open_database
+from tests import carried_planted
 from tests.candidates_planted import PlantedRanking, rows_of
 from tests.pages.conftest import line_with, numbers, numbers_in, opening, plain, table_of, visited
 from tests.pages.planted_family import FAMILY, base_rank, tuned_rank
@@ -219,3 +220,24 @@ def test_answers_of_several_words_are_those_of_the_chosen_measure_or_the_command
         app = look("layers", snapshot=snapshot, layers_tab="candidates", ranked_measure=measure)
         assert len(lines(drawn(app, "candidates"))) == models
         assert table_of(app, "pieces")["value"].isna().all(), "of fewer than 50 facts"
+
+
+def test_what_is_carried_is_drawn_with_its_sentence_or_the_command_is_named(look, family, tmp_path):
+    empty = look("layers", layers_tab="carried", model="nesia-mini")
+    assert any("--model nesia-mini --facts trex --measure carried" in said.value for said in empty.code)
+    snapshot, one = shutil.copytree(family, tmp_path / "snapshot"), PlantedModel("nesia-mini")
+    for model in (one, PlantedModel(TUNED, "nesia-mini", "QA-SQuAD-1")):
+        write_planted(snapshot, carried_planted.run_id(model), None, carried_planted.rows_of, model)
+    app = look("layers", snapshot=snapshot, layers_tab="carried", model="nesia-mini", k=10, in_subject="no")
+    assert list(lines(drawn(app, "carried"))) == [
+        "read here",
+        "carried from here",
+        "carried against another",
+        "settled by here",
+    ]
+    read = lines(drawn(app, "carried"))["read here"]["y"]
+    shares = [sum(carried_planted.flag(n, "read", layer) for n in range(12)) / 0.12 for layer in range(5)]
+    assert numbers(read) == pytest.approx(shares) and "All facts are counted here" in plain(app)
+    assert "of these facts can be read" in plain(app) and len(lines(drawn(app, "carried-inner"))) == 2
+    app = look("compare", snapshot=snapshot, compare_tab="carried", model=TUNED)
+    assert len(drawn(app, "carried")["layout"]["annotations"]) >= 10, "a panel for each of the two"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.speed.measurement import Measurement
 
 #: Parts in the order they run; each is a module of ``tests.speed`` with ``measure(quick) -> list[Measurement]``.
-PARTS = ("heads", "probing", "candidates", "live", "edges", "clicks")
+PARTS = ("heads", "probing", "candidates", "carried", "live", "edges", "clicks")
 
 
 def bench(
