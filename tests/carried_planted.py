@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from probing.facts.carried import MEASURED
+from probing.facts.tables import MEASURED
 from probing.kernel.fact import Fact
 from probing.kernel.provenance import fingerprint_of
 from tests.planted_files import Rows, write_planted

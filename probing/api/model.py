@@ -122,18 +122,15 @@ class Model:
         """What the second sentence says if its gap gets the first one's state after each layer.
 
         Args:
-            first: text with one gap, whose state is taken.
-            second: text with one gap, into which it is put; the layers above go on from there.
-            top: number of best tokens per layer.
-            watch: a word or words of one token to follow.
+            first, second: texts with one gap each.
+            top, watch: as in ``ask``, of words of one token.
 
         Returns:
-            The predictions of the last layer; its row of layer l is with the state after layer l. At the last layer
-            they are those of the first sentence.
+            The predictions of the last layer, in the row of layer l with the state after layer l: at the last those of
+            the first sentence.
 
         Raises:
-            OptionError: if an argument has another type.
-            PromptError: as in ``ask``, and if a watched word has several tokens.
+            OptionError, PromptError: as in ``ask``.
             ModelError: if the architecture has no layers as modules.
 
         >>> import probing
@@ -157,17 +154,14 @@ class Model:
         Args:
             sentence: text with one gap.
             words: of the sentence, hidden wherever they occur; all other tokens still see them.
-            top: number of best tokens per layer.
-            watch: a word or words of one token to follow.
+            top, watch: as in ``swap``.
 
         Returns:
-            The predictions of the last layer; in its row of layer l the words are hidden above layer l, so at the last
-            layer nothing is.
+            The predictions of the last layer; in the row of layer l the words are hidden above it, so in the last none.
 
         Raises:
-            OptionError: if an argument has another type.
-            PromptError: as in ``swap``, and if the sentence lacks a word.
-            ModelError: if the architecture has no layers as modules, or its attention takes no mask of single tokens.
+            OptionError, PromptError: as in ``ask``, and if the sentence lacks a word.
+            ModelError: as in ``swap``, or if attention takes no mask of single tokens.
 
         >>> import probing
         >>> cut = probing.load("nesia-mini").cut("Paris is the capital of [MASK].", "Paris", watch="france")

@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from probing.facts.swapped_subjects import Answers
+from probing.facts.tables import MEASURED
 from probing.heads.decode import LogitsBuffer, decode, ranks_of
 from probing.kernel.fact import Fact
-from probing.kernel.models.layer_swap import can_cut, run_from
+from probing.kernel.models.layer_swap import no_cut, run_from
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states, fill_gaps, masked_rows
 
@@ -25,9 +26,7 @@ from probing.kernel.models.states import all_hidden_states, fill_gaps, masked_ro
 MOST_GUESTS = 5
 #: Tokens of a batch; each of its rows is run twice at once, as itself and as its null.
 TOKENS = 1024
-#: What is measured at each layer, in the order of the stored columns: NaN where a fact has no host or no other words.
-MEASURED = ("alone", "alone_null", "against", "against_null", "settled", "settled_null")
-Flags = NDArray[np.float32]
+Flags = NDArray[np.floating]  #: 1 yes, 0 no
 
 
 @dataclass(frozen=True)
@@ -122,35 +121,26 @@ def _alike(case: Case) -> tuple[object, ...]:
     return case.fact.probe_set, case.fact.relation, wording, len(case.asked.row), case.asked.gap
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What the last layer answers after each of the layers 0..L is changed; 1 yes, 0 no."""
-
-    flags: dict[str, Flags]  #: of ``MEASURED``: (layers, facts) whether the fact's answer is first; NaN: not measured
-    as_before: Flags  #: (layers, facts) whether the state alone brings what the unchanged model answers
-    guessed: NDArray[np.bool_]  #: (facts,) whether the answer is first with the subject masked and no state put
-
-
 def measure_cases(
     cases: Sequence[Case], encoder: Encoder, passed: Callable[[int], object] = lambda n: None
-) -> Measured:
-    """Measures cases in batches of equal length; ``passed`` is called after each with its number of cases.
+) -> dict[str, Flags]:
+    """``MEASURED`` and ``as_before``, (layers 0..L, cases), 1 or 0, NaN if not measured; and ``guessed``, (cases,).
 
-    ``settled`` is NaN for an architecture without ``layer_swap.check_cut``.
+    Whether the last layer puts the case's answer first after a change at each layer; ``as_before``: whether the state
+    alone brings what the unchanged model answers; ``guessed``: whether the answer is first with the subject masked and
+    no state put. Nothing is settled without ``layer_swap.no_cut``. ``passed`` is called with the cases of each batch.
     """
-    shape = (encoder.layers, len(cases))
-    found = Measured(
-        {name: np.full(shape, np.nan, np.float32) for name in MEASURED},
-        np.full(shape, np.nan, np.float32),
-        np.zeros(len(cases), bool),
-    )
-    lengths, cut = [len(case.asked.row) for case in cases], can_cut(encoder.body)
+    found: dict[str, Flags] = {
+        name: np.full((encoder.layers, len(cases)), np.nan, np.float32) for name in (*MEASURED, "as_before")
+    }
+    found["guessed"] = np.zeros(len(cases), np.float32)
+    lengths = [len(case.asked.row) for case in cases]
     for length in sorted(set(lengths)):
         numbers = [n for n, own in enumerate(lengths) if own == length]
         size = max(1, TOKENS // length)
         for first in range(0, len(numbers), size):
             batch = numbers[first : first + size]
-            _Batch([cases[n] for n in batch], encoder).into(found, np.array(batch), cut)
+            _Batch([cases[n] for n in batch], encoder).into(found, np.array(batch))
             passed(len(batch))
     return found
 
@@ -173,8 +163,9 @@ def _runs(cases: Sequence[Case], mask: int) -> Iterator[_Run]:
             yield _Run("alone", n, without, case)
             if case.other:
                 yield _Run("alone_null", n, without, case.other)
-            yield _Run("settled", n, own, hidden=case.asked.subject)
-            if case.same_words:
+            if case.known:
+                yield _Run("settled", n, own, hidden=case.asked.subject)
+            if case.known and case.same_words:
                 yield _Run("settled_null", n, own, hidden=case.same_words)
         if case.host:
             host = tuple(case.host.asked.row)
@@ -198,21 +189,21 @@ class _Batch:
         #: Of the unchanged model, by layer.
         self._states = all_hidden_states(list(rows), encoder)
 
-    def into(self, found: Measured, numbers: np.ndarray, cut: bool) -> None:
-        """Writes the columns of these cases; what is hidden only if the model has a cut."""
+    def into(self, found: dict[str, Flags], numbers: np.ndarray) -> None:
+        """Writes the columns of these cases."""
         with torch.inference_mode():
             last, gaps = self._states[-1], self._gaps(self._cases)
             _, said = self._answers(last[self._at([tuple(case.asked.row) for case in self._cases]), gaps], self._cases)
-            found.guessed[numbers], _ = self._answers(last[self._at(self._masked), gaps], self._cases)
-            for hiding in (False, True) if cut else (False,):
+            found["guessed"][numbers], _ = self._answers(last[self._at(self._masked), gaps], self._cases)
+            for hiding in (False,) if no_cut(self._encoder.body) else (False, True):
                 runs = [run for run in self._runs if bool(run.hidden) == hiding]
                 for layer, right, first in self._followed(runs, hiding) if runs else ():
                     for name in MEASURED:
                         some = np.array([run.name == name for run in runs])
                         of = np.array([run.number for run in runs])[some]
-                        found.flags[name][layer, numbers[of]] = right[some]
+                        found[name][layer, numbers[of]] = right[some]
                         if name == "alone":
-                            found.as_before[layer, numbers[of]] = first[some] == said[of]
+                            found["as_before"][layer, numbers[of]] = first[some] == said[of]
 
     def _followed(self, runs: Sequence[_Run], hiding: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Of each layer whether the last one puts the cases' answers first, and which token it does."""

@@ -17,12 +17,12 @@ from probing.facts.probe import Asked, configuration
 from probing.facts.requests import CarriedRunConfig
 from probing.facts.tables import CARRIED_GROUPS
 from probing.heads.decode import read_out
-from probing.kernel.errors import ModelError, Say
+from probing.kernel.errors import Say
 from probing.kernel.fact import FactSet, facts_sha256
 from probing.kernel.files import cache_folder
 from probing.kernel.jobs.stored_runs import RunFiles, TaskWork, do_job
 from probing.kernel.models.arrays import stored_arrays
-from probing.kernel.models.layer_swap import can_cut, check_cut
+from probing.kernel.models.layer_swap import layers_path, no_cut
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import states_at
 from probing.kernel.provenance import canonical_json
@@ -67,7 +67,7 @@ class Carrying(TaskWork):
             title = f"carry {self.config.model} {self.config.probe_set}"
             with tqdm(total=len(cases), unit="fact", desc=title, disable=not self.progress) as bar:
                 found = measure_cases(cases, self.encoder, bar.update)
-            return {"guessed": found.guessed, "as_before": found.as_before, **found.flags}
+            return found
 
         return stored_arrays(self._path(shard), make)
 
@@ -78,7 +78,7 @@ class Carrying(TaskWork):
 def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Carrying]:
     """The facts that the model can be asked, and the work on a sample of those that a layer knows."""
     request, encoder = asked.request, asked.encoder
-    can_cut(encoder.body)
+    layers_path(encoder.body)  # Refused before anything is asked.
     kept, answers = askable(found, encoder)
     asks = sentences(kept.facts, encoder)
     read = _read(asked, asks, answers, facts_sha256(kept.facts, answers))
@@ -151,11 +151,8 @@ def store(asked: Asked, kept: FactSet, work: Carrying, say: Say) -> None:
     }
     counted = ", ".join(f"{n:,} {words}" for words, n in without.items() if n) or "every fact has all that is measured"
     say(f"  {len(known):,} of {work.counts['known']:,} facts that the last layer answers: {counted}")
-    if not can_cut(encoder.body):
-        try:
-            check_cut(encoder.body)
-        except ModelError as error:
-            say(f"  nothing is settled: {error}")
+    if why := no_cut(encoder.body):
+        say(f"  nothing is settled: {why}")
     run = RunFiles(config, _TABLES, asked.request.target)
     if run.whole():
         say(f"  {config.run_id} exists already: {run.file(_TABLES[1])}")
@@ -186,7 +183,7 @@ def _fact_rows(run_id: str, cases: Sequence[Case], guessed: np.ndarray) -> list[
             "run_id": run_id,
             **{name: getattr(case.fact, name) for name in names},
             "part": CARRIED_GROUPS[not case.known],
-            "guessed": bool(one),
+            "guessed": one == 1,
             "host": case.host and case.host.fact.fact_id,
             "host_object": case.host and case.host.fact.object,
             "third": case.third and case.third.fact.fact_id,

@@ -19,12 +19,14 @@ LOOKS = {
     "as before": ("what the last layer says", "#808890"),
 }
 SHADED = "read, but not yet carried"
+_AXIS = {
+    "known": "facts that the last layer answers, %",
+    "inner": "facts that only this layer reads, %",
+}
 _PANEL = 380
 
 
-def carried_curves(
-    points: pd.DataFrame, *, part: str = "known", labels: Mapping[str, str] | None = None, title: str = ""
-) -> go.Figure:
+def carried_curves(points: pd.DataFrame, *, part: str = "known", labels: Mapping[str, str]) -> go.Figure:
     """The measures of ``report_carried.by_layer`` of a part of the facts; their nulls are dotted.
 
     Of known facts, what is read but not carried alone is shaded, where it is above 0.
@@ -34,14 +36,9 @@ def carried_curves(
     if points.empty:
         return theme.empty("No facts are left to draw.")
     runs = points.drop_duplicates("run_id")
-    names = [theme.plain((labels or {}).get(model, model)) for model in runs["model"]]
-    rows = len(runs)
-    height = _PANEL * rows
+    names, rows = [theme.plain(labels.get(model, model)) for model in runs["model"]], len(runs)
     figure = make_subplots(
-        rows=rows,
-        cols=1,
-        vertical_spacing=0.17 if rows > 1 else 0,
-        subplot_titles=names if rows > 1 else None,
+        rows=rows, cols=1, vertical_spacing=0.17 * (rows > 1), subplot_titles=names if rows > 1 else None
     )
     ends: list[EndLabel] = []
     for row, run_id in enumerate(runs["run_id"], start=1):
@@ -50,17 +47,10 @@ def carried_curves(
             _shade(figure, own, row)
         for measure, line in own.groupby("measure", sort=False):
             ends.append(_line(figure, line, str(measure), row))
-    theme.apply(theme.clickable_last(figure), height=height)
+    theme.apply(theme.clickable_last(figure), height=_PANEL * rows)
     for row in range(1, rows + 1):
         horizontal(figure, int(last), row=row, col=1)
-    words = (
-        title
-        or {
-            "known": "facts that the last layer answers, %",
-            "inner": "facts that this layer reads and the last does not, %",
-        }[part]
-    )
-    figure.update_yaxes(title_text=words, ticksuffix=" %", range=[-3, 103])
+    figure.update_yaxes(title_text=_AXIS[part], ticksuffix=" %", range=[-3, 103])
     return aligned(write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20))
 
 

@@ -255,25 +255,15 @@ CARRIED_RULES = (
             GROUP BY r.run_id, f.fact_id HAVING n <> any_value(r.layers) OR max(k.layer) <> any_value(r.layers) - 1""",
         "{n} layers of the fact {fact_id}, expected {layers}",
     ),
-    Rule(
-        f"""SELECT run_id AS id, fact_id FROM carried_layers k ANTI JOIN carried_facts f USING (run_id, fact_id)
-            SEMI JOIN {ASKED} r USING (run_id)""",
-        "a layer is of the fact {fact_id}, which is none of the run's",
-    ),
     # After the last layer the state is what the head reads, and nothing is hidden.
     Rule(
-        f"""SELECT run_id AS id, fact_id FROM {ASKED} r JOIN carried_facts f USING (run_id)
-            JOIN carried_layers k USING (run_id, fact_id)
-            WHERE k.layer = r.layers - 1 AND ((f.part = 'known') <> k.read OR k.alone <> k.read
-                OR k.against <> k.read OR k.settled <> k.read)""",
-        "fact {fact_id}: at the last layer it is not as the last layer answers it",
-    ),
-    Rule(
-        f"""SELECT run_id AS id, fact_id FROM {ASKED} r JOIN carried_facts f USING (run_id)
-            JOIN carried_layers k USING (run_id, fact_id)
-            WHERE f.part = 'inner' AND coalesce(k.against, k.against_null, k.alone_null) IS NOT NULL
-                OR (f.host IS NULL) <> (k.against IS NULL) OR (f.third IS NULL) <> (k.against_null IS NULL)""",
-        "fact {fact_id} is measured with a host or third fact that it does not have",
+        f"""SELECT run_id AS id, fact_id FROM {ASKED} r JOIN carried_layers k USING (run_id)
+            LEFT JOIN carried_facts f USING (run_id, fact_id)
+            WHERE f.part IS NULL OR (f.host IS NULL) <> (k.against IS NULL)
+                OR (f.third IS NULL) <> (k.against_null IS NULL)
+                OR (k.layer = r.layers - 1 AND ((f.part = 'known') <> k.read OR k.alone <> k.read
+                    OR k.against <> k.read OR k.settled <> k.read))""",
+        "fact {fact_id}: it has no row, other partners, or at the last layer not what the last layer answers",
     ),
 )
 

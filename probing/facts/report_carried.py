@@ -8,6 +8,7 @@ import pandas as pd
 
 from probing.facts.runs import NAMES, choose, pair_identities, pairs
 from probing.facts.store_carried import carried_facts, carried_runs, lost_facts
+from probing.facts.tables import MEASURED
 from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.report import Choice, refuse_unstored, whole_runs
@@ -15,19 +16,8 @@ from probing.kernel.stats.intervals import pigeonhole, wilson_mean
 from probing.kernel.stats.paired_tests import PairedCounts, paired_interval
 from probing.kernel.store.database import Database
 
-#: Measure -> the columns of its flags and of its null's.
-_PAIRS = {
-    "read": ("read", ""),
-    "alone": ("alone", "alone_null"),
-    "against": ("against", "against_null"),
-    "settled": ("settled", "settled_null"),
-}
-MEASURES = tuple(_PAIRS)
-_ENDS = (
-    ("value", "low", "high"),
-    ("null", "null_low", "null_high"),
-    ("above_null", "above_low", "above_high"),
-)
+MEASURES = ("read", "alone", "against", "settled")
+_ENDS = (("value", "low", "high"), ("null", "null_low", "null_high"), ("above_null", "above_low", "above_high"))
 #: The difference that the figure shades, over the facts that the sentence without subject does not answer.
 READ_NOT_CARRIED = "read minus alone"
 #: What the state of a fact that only an inner layer reads brings: shares of those that this layer reads.
@@ -90,44 +80,35 @@ def _rows(facts: pd.DataFrame, known: bool) -> Iterator[dict[str, Any]]:
     depth = int(facts["layer"].max()) + 1
     flags = {
         name: facts[name].to_numpy(dtype=np.float64, na_value=np.nan).reshape(-1, depth)
-        for name in dict.fromkeys(
-            ["read", *BROUGHT.values(), *(name for pair in _PAIRS.values() for name in pair if name)]
-        )
+        for name in ("read", "as_before", *MEASURED)
     }
+    flags["read_null"] = np.full_like(flags["read"], np.nan)
     one = facts.iloc[::depth]
     answers = [one["relation"] + "\n" + one[name].fillna("").str.casefold() for name in ("object", "host_object")]
     clusters, _ = pd.factorize(pd.concat(answers))
     own, host = clusters[: len(one)], clusters[len(one) :]
     if not known:
         for measure, name in BROUGHT.items():
-            yield from _shares(measure, np.where(flags["read"] == 1, flags[name], np.nan), None, own, None)
+            yield from _shares(measure, np.where(flags["read"] == 1, flags[name], np.nan), flags["read_null"], own)
         return
-    free = np.where(one["guessed"].to_numpy(bool)[:, None], np.nan, 1.0)
-    for measure, (name, null) in _PAIRS.items():
-        value, of_null = flags[name], flags[null] if null else None
-        if measure == "alone":
-            value, of_null = value * free, flags[null] * free
-        yield from _shares(measure, value, of_null, own, host if measure == "against" else None)
-    yield from _shares(READ_NOT_CARRIED, flags["read"] * free, flags["alone"] * free, own, None, only_difference=True)
+    flags["alone"][one["guessed"].to_numpy(bool)] = np.nan
+    for measure in MEASURES:
+        value, null = flags[measure], flags[f"{measure}_null"]
+        yield from _shares(measure, value, null + 0 * value, own, host if measure == "against" else None)
+    yield from _shares(READ_NOT_CARRIED, flags["read"], flags["alone"], own)
 
 
 def _shares(
-    measure: str,
-    value: np.ndarray,
-    null: np.ndarray | None,
-    own: np.ndarray,
-    host: np.ndarray | None,
-    only_difference: bool = False,
+    measure: str, value: np.ndarray, null: np.ndarray, own: np.ndarray, host: np.ndarray | None = None
 ) -> Iterator[dict[str, Any]]:
     """Rows of (facts, layers) values and their null; an interval is never narrower than that of independent facts."""
-    null = np.full_like(value, np.nan) if null is None else null
     sides = (value, null, value - null)
     ends = [pigeonhole(each, own, host) for each in sides]
     for layer in range(value.shape[1]):
         columns = [each[:, layer][~np.isnan(each[:, layer])] for each in sides]
         row: dict[str, Any] = {"measure": measure, "layer": layer, "n": len(columns[0]), "null_n": len(columns[2])}
         for names, each, (low, high) in zip(_ENDS, columns, ends, strict=True):
-            if not len(each) or (only_difference and names is not _ENDS[2]):
+            if not len(each) or (measure == READ_NOT_CARRIED and names is not _ENDS[2]):
                 continue
             if names is _ENDS[2]:
                 pairs = PairedCounts(0, int((each > 0).sum()), int((each < 0).sum()), int((each == 0).sum()))

@@ -457,6 +457,8 @@ CANDIDATE_TABLES = (
     ),
 )
 
+#: What is measured of a fact at each layer.
+MEASURED = ("alone", "alone_null", "against", "against_null", "settled", "settled_null")
 #: Facts that the last layer answers, and those that only an inner layer reads.
 CARRIED_GROUPS = ("known", "inner")
 CARRIED_TABLES = (

@@ -57,7 +57,7 @@ def draw_swap(view: View) -> None:
     except ProbingError as error:
         blocks.problem(error)
         return
-    _say(view, got, *own_words)
+    _say(got, *own_words)
     grids(view, [got], own_words[0], name="live-swapped", how=SWAPPED_HOW, note=" ", caption=SWAPPED)
     computed(got.device)
     _hidden(view, choices[0], second, own_words[1])
@@ -67,20 +67,14 @@ def _last_word(choice: Choice, sentence: str) -> str:
     return live_models.ask(choice, Question(sentence, LOGIT_LENS, top=1, pieces=1)).layers[-1].tokens[0].token
 
 
-def _say(view: View, got: Answer, first: str, second: str) -> None:
+def _say(got: Answer, first: str, second: str) -> None:
     """From which layer on the first sentence's answer comes out."""
+    ranks = [layer.watched[0].rank for layer in got.layers]
+    since = next(n for n in range(len(ranks)) if all(rank == 1 for rank in ranks[n:]))
+    words = "The first sentence's state says **{first}** in place of **{second}** from layer {since} on."
     if first == second:
-        words = filled("Both sentences say **{word}**: choose two with different answers.", word=first)
-    else:
-        ranks = [layer.watched[0].rank for layer in got.layers]
-        since = next(n for n in range(len(ranks)) if all(rank == 1 for rank in ranks[n:]))
-        words = filled(
-            "The first sentence's state says **{first}** in place of **{second}** from layer {since} on.",
-            first=first,
-            second=second,
-            since=since,
-        )
-    blocks.sentence(words)
+        words = "Both sentences say **{first}**: choose two with different answers."
+    blocks.sentence(filled(words, first=first, second=second, since=since))
 
 
 def _hidden(view: View, choice: Choice, sentence: str, word: str) -> None:

@@ -7,10 +7,10 @@ import torch
 
 from probing.heads.decode import layer_logits
 from probing.kernel.errors import PromptError
-from probing.kernel.models.layer_swap import check_cut, run_from
+from probing.kernel.models.layer_swap import NotReplaceable, no_cut, run_from
 from probing.kernel.models.states import all_hidden_states, fill_gaps, masked_rows
 from probing.kernel.questions import Answer
-from probing.live.ask import LiveModel, checked
+from probing.live.ask import LiveModel
 
 Check = Callable[[], None]
 
@@ -25,7 +25,7 @@ def ask_swapped(
     """
     (row, _), mask = masked_rows([live.common(first)], live.encoder)[0], live.encoder.tokenizer.mask_token_id
     live.gaps(first)
-    given = [state[0, row.index(mask)] for state in _states(live, row, check)]
+    given = [state[0, row.index(mask)] for state in all_hidden_states([row], live.encoder)]
 
     def at_layer(states: Sequence[torch.Tensor], layer: int, own: list[int], gap: int) -> torch.Tensor:
         put = states[layer].clone()
@@ -48,7 +48,8 @@ def ask_cut(
     ``words`` of the sentence, wherever they occur. Errors as in ``ask_swapped``; PromptError for a word that the
     sentence lacks, NotReplaceable if attention takes no mask of single tokens.
     """
-    check_cut(live.encoder.body)
+    if why := no_cut(live.encoder.body):
+        raise NotReplaceable(why)
     hidden = word_places(live, prompt, words)
 
     def at_layer(states: Sequence[torch.Tensor], layer: int, own: list[int], gap: int) -> torch.Tensor:
@@ -77,11 +78,6 @@ def word_places(live: LiveModel, prompt: str, words: Sequence[str]) -> list[int]
     return sorted(places)
 
 
-def _states(live: LiveModel, row: Sequence[int], check: Check | None) -> tuple[torch.Tensor, ...]:
-    with checked(live.encoder.body, check):
-        return all_hidden_states([row], live.encoder)
-
-
 def _asked(
     live: LiveModel,
     prompt: str,
@@ -95,7 +91,7 @@ def _asked(
     def read(row: list[int], at: Sequence[int]) -> torch.Tensor:
         if len(at) > 1:
             raise PromptError("a word to follow has several tokens; here words of one token are followed")
-        (gap,), states, last = at, _states(live, row, check), []
+        (gap,), states, last = at, all_hidden_states([row], live.encoder), []
         for layer in range(live.encoder.layers):
             if check:
                 check()

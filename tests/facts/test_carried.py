@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from probing.facts.askable import askable
-from probing.facts.carried import MEASURED, MOST_GUESTS, Case, chosen, measure_cases, sentences, with_hosts
+from probing.facts.carried import MOST_GUESTS, Case, chosen, measure_cases, sentences, with_hosts
 from probing.facts.sources import read_facts
+from probing.facts.tables import MEASURED
 from probing.kernel.fact import Fact, shipped_relations
 from probing.kernel.models.catalogue import open_encoder
 from probing.kernel.models.layer_swap import NO_CUT, NOT_ALONE, _cut, layers_of
@@ -117,11 +118,11 @@ def test_every_architecture_gives_what_a_slow_loop_with_hooks_gives(encoder_of, 
         wanted = slow.flags(case)
         for name in MEASURED:
             if name not in wanted:
-                assert np.isnan(found.flags[name][:, n]).all(), name
+                assert np.isnan(found[name][:, n]).all(), name
                 continue
             # The convolution of DeBERTa-v2 lies between the first layer and the states after it.
             layers = [layer for layer in range(encoder.layers) if (kind, layer) != ("deberta-v2", 1)]
-            assert found.flags[name][layers, n].tolist() == [wanted[name][layer] for layer in layers], (name, n)
+            assert found[name][layers, n].tolist() == [wanted[name][layer] for layer in layers], (name, n)
 
 
 @pytest.fixture(scope="module")
@@ -148,8 +149,8 @@ def read(encoder, asks, answers):
 
 def rates(found, name):
     """(layers,) share; of what is carried alone, over facts that the sentence does not answer without the state."""
-    flags = found.flags[name]
-    return np.nanmean(flags[:, ~found.guessed] if name.startswith("alone") else flags, axis=1)
+    flags = found[name]
+    return np.nanmean(flags[:, found["guessed"] == 0] if name.startswith("alone") else flags, axis=1)
 
 
 def test_at_the_last_layer_all_is_right_and_at_the_embeddings_nothing_is_carried(shipped):
@@ -159,12 +160,12 @@ def test_at_the_last_layer_all_is_right_and_at_the_embeddings_nothing_is_carried
         assert rates(found, name)[-1] == 1, name
         assert rates(found, name)[0] < 0.3, name
     for name in ("alone", "against"):
-        null = found.flags[f"{name}_null"][0]
+        null = found[f"{name}_null"][0]
         both = ~np.isnan(null)
-        assert np.array_equal(found.flags[name][0][both], null[both]), "the state of a mask is everywhere the same"
+        assert np.array_equal(found[name][0][both], null[both]), "the state of a mask is everywhere the same"
         assert rates(found, f"{name}_null").max() < 0.1
-    settled = np.nan_to_num(found.flags["settled_null"], nan=1.0)
-    assert settled.mean() > np.nanmean(found.flags["settled"]), "the subject is needed more than other words"
+    settled = np.nan_to_num(found["settled_null"], nan=1.0)
+    assert settled.mean() > np.nanmean(found["settled"]), "the subject is needed more than other words"
 
 
 def test_hosts_have_another_answer_and_are_used_at_most_five_times(shipped):
@@ -217,8 +218,8 @@ def test_where_the_layers_above_change_nothing_what_is_read_is_carried(shipped):
     seen = read(through, [case.asked for case in cases], [case.answer for case in cases])
     found = measure_cases(cases, through)
     for name in ("alone", "against"):
-        known = ~np.isnan(found.flags[name][0])
-        assert np.array_equal(found.flags[name][above:, known] == 1, seen[above:, known]), name
+        known = ~np.isnan(found[name][0])
+        assert np.array_equal(found[name][above:, known] == 1, seen[above:, known]), name
     assert 0.3 < seen[above].mean() < 1
 
 
@@ -232,7 +233,7 @@ def test_where_the_gap_never_sees_the_subject_settled_does_not_move(shipped):
     cut[0, 0, gap, list(subject)] = True
     blind = planted(encoder, lambda layer: layer.register_forward_pre_hook(partial(_cut, cut), with_kwargs=True), 0)
     found = measure_cases([replace(case, host=None, third=None, other=None) for case in alike], blind)
-    assert len(alike) > 5 and (found.flags["settled"] == found.flags["settled"][0]).all()
+    assert len(alike) > 5 and (found["settled"] == found["settled"][0]).all()
 
 
 def test_the_sample_has_as_many_facts_of_each_relation_as_there_are():

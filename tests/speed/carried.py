@@ -44,7 +44,7 @@ def measure(quick: bool = False) -> list[Measurement]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     mine, other = alternate(lambda: measure_cases(cases, encoder), passes, rounds)
     again = measure_cases(cases, encoder)
-    same = all(np.array_equal(found.flags[name], again.flags[name], equal_nan=True) for name in found.flags)
+    same = all(np.array_equal(found[name], again[name], equal_nan=True) for name in found)
     require_equal(same, "two measurements of the same facts")
     note = f"{len(cases):,} facts, {len(batches)} batches; {min(mine):.1f} to {max(mine):.1f} s"
     ours, one = median(mine), median(other)

@@ -6,11 +6,9 @@ of another, or keeps one token from seeing others, is ``run_from`` with ``states
 """
 
 import copy
-import hashlib
 import inspect
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Literal, cast
@@ -71,16 +69,10 @@ def layers_of(body: PreTrainedModel) -> nn.ModuleList:
     return cast(nn.ModuleList, body.get_submodule(layers_path(body)))
 
 
-def check_cut(body: PreTrainedModel) -> None:
-    """NotReplaceable unless a token of this body can be kept from seeing others (``cut`` of ``run_from``)."""
-    layers_path(body)
-    if (kind := body.config.model_type) in NO_CUT:
-        raise NotReplaceable(f"no token can be kept from seeing others: in {NO_CUT[kind]}")
-
-
-def can_cut(body: PreTrainedModel) -> bool:
-    """Whether ``check_cut`` passes; NotReplaceable if no module is a layer."""
-    return bool(layers_path(body)) and body.config.model_type not in NO_CUT
+def no_cut(body: PreTrainedModel) -> str:
+    """Why a token of this body cannot be kept from seeing others (``cut`` of ``run_from``); empty if it can."""
+    why = NO_CUT.get(body.config.model_type, "")
+    return why and f"no token can be kept from seeing others: in {why}"
 
 
 def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
@@ -97,30 +89,6 @@ def check_replaceable(fine_tuned: Encoder, base: Encoder) -> None:
         )
 
 
-def replace_layers(fine_tuned: Encoder, base: Encoder, n: int, where: Where = "last") -> Encoder:
-    """The fine-tuned encoder with n transformer layers of the base: the last n, or the ``first``.
-
-    All other modules stay the fine-tuned model's: embeddings (also those of relative positions), a norm on top, and the
-    head. So n = L is the base only if both have the same other modules. No weight is copied.
-    """
-    check_replaceable(fine_tuned, base)
-    places = _replaced(n, fine_tuned.depth, where)
-    for encoder in (fine_tuned, base):
-        # transformers hooks a model's layers at its first pass. After this call every layer has its hooks exactly once.
-        all_hidden_states([[encoder.tokenizer.mask_token_id]], encoder)
-    body = sharing_copy(fine_tuned.body)
-    layers, donors = layers_of(body), layers_of(base.body)
-    for place in places:
-        layers[place] = donors[place]
-    recipe = f"{fine_tuned.weights_id}+{where} {n} of {base.weights_id} as {base.configuration}"
-    return replace(
-        fine_tuned,
-        name=f"{fine_tuned.name} ({where} {n} of {base.name})",
-        body=body,
-        weights_id=hashlib.sha256(recipe.encode()).hexdigest() if places else fine_tuned.weights_id,
-    )
-
-
 def replaced_states(
     row: Sequence[int],
     fine_tuned: Encoder,
@@ -130,7 +98,9 @@ def replaced_states(
 ) -> torch.Tensor:
     """(n, tokens, hidden): the last layer's states of one sentence with n = 0..L layers replaced.
 
-    Each as ``replace_layers`` gives it; what values of n share is computed once. ``check`` is called before every n.
+    All other modules stay the fine-tuned model's (embeddings, also of relative positions, a norm on top, the head), so
+    n = L is the base only if both have the same. What values of n share is computed once. ``check`` is called before
+    every n.
     """
     return torch.cat([states for _, states in replaced_batch([row], fine_tuned, base, where, check)])
 
@@ -147,8 +117,8 @@ def replaced_batch(
     ``single`` replaces layer n alone.
     """
     check_replaceable(fine_tuned, base)
-    if where != "single":
-        _replaced(0, fine_tuned.depth, where)
+    if where not in ("last", "first", "single"):
+        raise ValueError(f"got {where!r}, expected last, first or single")
     own, theirs = list(layers_of(fine_tuned.body)), list(layers_of(base.body))
     states, last = all_hidden_states(rows, fine_tuned), fine_tuned.depth
     yield 0, states[last]
@@ -163,15 +133,6 @@ def replaced_batch(
         else:
             state = run_from(fine_tuned, n - 1, state, rows, [theirs[n - 1]])
             yield n, run_from(fine_tuned, n, state, rows) if n < last else state
-
-
-def _replaced(n: int, depth: int, where: str) -> range:
-    """Indices of the replaced layers, from 0."""
-    if where not in ("last", "first"):
-        raise ValueError(f"got {where!r}, expected last or first")
-    if not 0 <= n <= depth:
-        raise ValueError(f"n is {n}, expected 0 to {depth}")
-    return range(n) if where == "first" else range(depth - n, depth)
 
 
 def sharing_copy(body: PreTrainedModel) -> PreTrainedModel:
@@ -191,13 +152,11 @@ def run_from(
 
     ``rows`` of token ids have one length. ``layers`` are run instead of the encoder's own; the norm on top is left out
     if they are too few to reach it. ``cut``, (rows, tokens, tokens) bool: in all these layers the first token does not
-    see the second (``check_cut``). Only layers above ``below`` are run. To the last bit that of the whole model if
-    nothing is changed.
+    see the second (``no_cut``). To the last bit that of the whole model if nothing is changed.
     """
-    kind, path = encoder.body.config.model_type, layers_path(encoder.body)
-    own = list(layers_of(encoder.body))
+    kind, path, own = encoder.body.config.model_type, layers_path(encoder.body), list(layers_of(encoder.body))
     run = [_hooked(one) for one in (own[below:] if layers is None else layers)]
-    run[0].register_forward_pre_hook(partial(_begin, states), with_kwargs=True)
+    run[0].register_forward_pre_hook(lambda _, args, kwargs: ((states, *args[1:]), kwargs), with_kwargs=True)
     if cut is not None:
         for one in run:
             one.register_forward_pre_hook(partial(_cut, cut[:, None]), with_kwargs=True)
@@ -210,10 +169,8 @@ def run_from(
         modules[_ON_FIRST[kind]] = None
     ids = torch.tensor([list(row) for row in rows], device=encoder.device)
     with torch.inference_mode():
-        made: torch.Tensor = _changed(encoder.body, modules)(
-            input_ids=ids, attention_mask=torch.ones_like(ids)
-        ).last_hidden_state
-    return made
+        output = _changed(encoder.body, modules)(input_ids=ids, attention_mask=torch.ones_like(ids))
+    return cast(torch.Tensor, output.last_hidden_state)
 
 
 def _hooked(layer: nn.Module, passes: bool = False) -> nn.Module:
@@ -226,15 +183,10 @@ def _hooked(layer: nn.Module, passes: bool = False) -> nn.Module:
     return made
 
 
-def _begin(states: torch.Tensor, _layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
-    return (states, *args[1:]), kwargs
-
-
 def _cut(cut: torch.Tensor, layer: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Given:
     """The arguments of a layer with the mask of its attention changed, (rows, 1, tokens, tokens)."""
     names = list(inspect.signature(layer.forward).parameters)
-    given = dict(zip(names, args, strict=False)) | kwargs
-    mask = given.get("attention_mask")
+    mask = (dict(zip(names, args, strict=False)) | kwargs).get("attention_mask")
     # Without padding, a layer may get none.
     mask = args[0].new_zeros(1) if mask is None else mask
     hidden = torch.finfo(mask.dtype).min if mask.is_floating_point() else 0
