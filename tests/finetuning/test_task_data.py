@@ -369,6 +369,12 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
     )
 
 
+@pytest.mark.parametrize(("last", "text"), [("no marks", 'a "wry" film'), ('a "lone mark', '"a ""wry"" film"')])
+def test_marks_around_cells_of_glue_are_undone_if_a_program_wrote_all_of_them(tmp_path, last, text):
+    path = glue_file(tmp_path, f'sentence\tlabel\n"a ""wry"" film"\t1\n{last}\t0\n')
+    assert [one.text for one in glue.read_sst2(path)] == [text, last]
+
+
 @pytest.mark.parametrize(
     ("read", "text", "words"),
     [
