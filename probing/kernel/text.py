@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,9 +102,26 @@ def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool =
         raise error(f"{what} contains the control character {match[0]!r}; expected letters, digits and signs")
 
 
+#: Blanks, and signs that nobody sees. Joiners are not among them: in some scripts they are of the word before them.
+_UNSEEN = "".join(filter(str.isspace, map(chr, range(0x3001)))) + (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
+
+
+def stripped(text: str) -> str:
+    """The text without blanks and invisible signs at its ends."""
+    return text.strip(_UNSEEN)
+
+
 def label_of(text: str) -> str:
     """A label as it is counted: without blanks around it, and in NFC, as files have accents in two spellings."""
-    return unicodedata.normalize("NFC", text.strip())
+    return unicodedata.normalize("NFC", stripped(text))
+
+
+def alike_but_for_case(names: Iterable[str]) -> list[str]:
+    """The names that differ from another one by case alone, each once."""
+    spelt = Counter(map(str.lower, different := sorted(set(names))))
+    return [name for name in different if spelt[name.lower()] > 1]
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:

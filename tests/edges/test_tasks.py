@@ -46,7 +46,9 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
     task, data = read_task(str(folder), tmp_path)
     assert task.licence == "not stated" and not data.train.records[0].open
     cases = {"CC BY-SA 4.0": True, "MIT License": True, "CC0 1.0": True, "public domain": True, "CC BY 4.0": True}
+    cases |= dict.fromkeys(("The MIT License (MIT)", "Apache License, Version 2.0", "cc-by-sa-4.0"), True)
     cases |= {
+        "MIT licence for the program, not for its texts": False,
         "CC BY-NC 4.0": False,
         "CC BY-NC-SA 4.0": False,
         "CC BY-ND 4.0": False,
