@@ -256,6 +256,7 @@ def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
             "prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].",
             "prompt = prompt; no subject, relation; not used: cloze",
         ),
+        (",object,prompt,\n0,London,In [MASK].,then", "no subject, relation; not used: column 4"),
         ('"Cloze (with [MASK])",Answer\nIn [MASK].,London', "object = Answer, prompt = Cloze (with [MASK])"),
         (
             "masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada",
@@ -652,11 +653,7 @@ def changed(**wrapped: str) -> list[dict[str, str]]:
     ("rows", "said", "kept"),
     [
         (changed(prompt="[CLS] {} [SEP]"), "special tokens at the ends of texts left out: 3", PLAIN),
-        (
-            changed(object="\u200e{}\u200f", relation="{}\u200b", subject="\ufeff{} ", prompt="\u200b {}\u00ad"),
-            "",
-            PLAIN,
-        ),
+        (changed(object="\u200e{}\u200f", relation="{}\u200b", prompt="\ufeff {}\u00ad"), "", PLAIN),
         (changed(prompt="<p>{}&nbsp;</p>"), f"{ODD} (<p>)", ()),
         (changed(object="{}&amp;Co"), f"{ODD} (&amp;)", ()),
         (changed(prompt="A fact.\\n{}"), rf"{ODD} (\n)", ()),
@@ -671,19 +668,13 @@ def changed(**wrapped: str) -> list[dict[str, str]]:
 def test_signs_around_texts_are_not_read_and_those_hardly_meant_inside_are_kept_and_counted(rows, said, kept):
     found = own_facts(rows, "my")
     assert said in found.said and bool(said) == bool(found.said)
-    assert [tuple(getattr(one, key) for key in COLUMNS) for one in found.facts] == [
-        (*row.values(),) for row in kept or rows
-    ]
+    assert [[getattr(one, key) for key in COLUMNS] for one in found.facts] == [[*row.values()] for row in kept or rows]
 
 
 def test_columns_by_key_are_joined_by_their_keys_and_others_are_refused():
     columns = {name: {str(n): row[name] for n, row in enumerate(PLAIN)} for name in PLAIN[0]}
     columns["object"] = dict(reversed(columns["object"].items()))
     assert own_facts(json.dumps(columns), "my.json").facts == own_facts(PLAIN, "my").facts
-    columns["object"]["9"] = columns["object"].pop("2")
-    with pytest.raises(FactsError, match=r"not every column has the keys \['2', '9'\]"):
+    del columns["object"]["2"]
+    with pytest.raises(FactsError, match=r"not every column has the keys \['2'\]"):
         own_facts(json.dumps(columns), "my.json")
-
-
-def test_a_column_of_words_below_an_empty_heading_is_named_and_one_of_numbers_is_not():
-    assert own_facts(f",object,prompt,\n0,Lima,{PROMPT},then", "my.csv").said.endswith("not used: column 4")

@@ -360,6 +360,10 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
         ("fun for all", "positive"),
         ("no wit , only gags", "negative"),
     ]
+    # Marks of a program are all in pairs.
+    for last, text in (("no marks", 'a "wry" film'), ('a "lone mark', '"a ""wry"" film"')):
+        path = glue_file(tmp_path, f'sentence\tlabel\n"a ""wry"" film"\t1\n{last}\t0\n')
+        assert [one.text for one in glue.read_sst2(path)] == [text, last]
     first, second = glue.read_rte(glue_file(tmp_path, RTE))
     assert (first.text, first.pair, first.label, second.label) == (
         "Paris is in France.",
@@ -367,12 +371,6 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
         "entailment",
         "not_entailment",
     )
-
-
-@pytest.mark.parametrize(("last", "text"), [("no marks", 'a "wry" film'), ('a "lone mark', '"a ""wry"" film"')])
-def test_marks_around_cells_of_glue_are_undone_if_a_program_wrote_all_of_them(tmp_path, last, text):
-    path = glue_file(tmp_path, f'sentence\tlabel\n"a ""wry"" film"\t1\n{last}\t0\n')
-    assert [one.text for one in glue.read_sst2(path)] == [text, last]
 
 
 @pytest.mark.parametrize(
