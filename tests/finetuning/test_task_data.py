@@ -3,12 +3,16 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from probing.finetuning.kinds import say_doubts
 from probing.finetuning.tasks import conll, glue, msmarco, squad
 from probing.finetuning.tasks import data_files as held_out
 from probing.kernel.errors import FactsError
+from probing.kernel.objectives import TASKS
 from tests.finetuning.task_files import write_conll, write_msmarco, write_squad
 
 
@@ -115,6 +119,40 @@ def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, c
         "a visible sign left out: 1",
     ):
         assert what in caplog.text
+
+
+@pytest.mark.parametrize(("tag", "said"), [("B-", "(B-)"), ("I-O", "(I-O)"), ("B-A|B-B", "(B-A|B-B)")])
+def test_tags_that_name_no_type_or_several_are_said(tag, said, tmp_path, caplog):
+    tagged(tmp_path, f"a {tag}\nb O\nc B-X\n")
+    assert f"tags that name no type or several, read as they are: 1 {said}" in caplog.text
+
+
+def test_sentences_with_a_word_without_a_part_of_speech_are_left_out_and_counted(tmp_path, caplog):
+    rows = [f"1\t{word}\t_\t{tag}\t_\t_\t_\t_\t_\t_\n" for word, tag in (("cats", "NOUN"), ("dogs", "_"))]
+    (tmp_path / "en_ewt-ud-dev.conllu").write_text("\n".join(rows))
+    assert [one.words for one in conll.ewt_part(tmp_path, "dev")] == [("cats",)]
+    assert "sentences left out, of which a word has no universal part of speech: 1" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"a": "B-person", "b": "B-person"}, "2 of 2 labels of test never occur in training"),
+        ({"x": "B-PER", "b": "B-PER"}, "1 of 2 texts of test are in a part before it, too"),
+        ({"a": "B-PER", "b": "B-LOC", "x": "O"}, ""),
+    ],
+)
+def test_held_out_parts_that_repeat_training_or_have_other_labels_are_said(tags, said, caplog):
+    test = [conll.TaggedSentence((word,), (tag,)) for word, tag in tags.items()]
+    train = [conll.TaggedSentence(("x",), ("B-PER",))]
+    say_doubts(TASKS["ner-conll"], Path("mine"), {"train": train, "test": test, "dev": []})
+    assert said in caplog.text and bool(said) == bool(caplog.text)
+
+
+def test_questions_that_are_trained_on_and_scored_are_said(tmp_path, caplog):
+    train, _ = squad.squad_parts(write_squad(tmp_path), True, Counter())
+    say_doubts(TASKS["qa-squad-2"], tmp_path, {"train": train, "test": [replace(train[0], answers=())], "dev": []})
+    assert "1 of 1 texts of test are in a part before it, too" in caplog.text
 
 
 def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_blanks(tmp_path):
@@ -308,6 +346,16 @@ def test_msmarcos_own_tables_are_read(tmp_path):
     assert pairs == [("q", "good", True), ("q", "bad", False), ("r", "fine", True), ("r", "poor", False)]
     assert [passage.grade for passage in lists[0].passages] == [0, 1] and lists[0].relevant_from == 1
     assert lists[0].query == 'what "is'
+
+
+def test_relevant_passages_that_no_list_holds_are_counted_or_refused_if_none_is_left(tmp_path, caplog):
+    (tmp_path / "top1000.dev.tsv").write_text("1\t10\tq\tParis\n1\t11\tq\tRome\n")
+    (tmp_path / "qrels.dev.tsv").write_text("1 0 10 1\n1 0 99 1\n")
+    msmarco.ranking_parts(tmp_path)
+    assert "1 of 2 relevant passages in qrels* are not in the list of their query" in caplog.text
+    (tmp_path / "qrels.dev.tsv").write_text("1 0 10 0\n1 0 99 1\n")
+    with pytest.raises(FactsError, match=r"1 passages in qrels\* are relevant \(grade 1 or above\), and none"):
+        msmarco.ranking_parts(tmp_path)
 
 
 def test_lists_of_another_shape_are_refused_without_pythons_words(tmp_path):
