@@ -150,8 +150,7 @@ def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
     ]
     tagged = [sentence for sentence in sentences if "_" not in sentence.tags]
     if not tagged:
-        expected = "expected CoNLL-U's columns, with one of every word of a sentence in the fourth"
-        raise FactsError(f"{path} has no universal parts of speech; {expected}")
+        raise FactsError(f"{path} has no universal parts of speech; expected CoNLL-U's columns, with one in the fourth")
     if without := len(sentences) - len(tagged):
         _log.warning("%s: sentences left out, of which a word has no universal part of speech: %d", path, without)
     return tagged

@@ -99,11 +99,10 @@ def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str,
     named = sum(grade >= ranked.relevant_from for ranked in judged for grade in ranked.judged)
     listed = sum((one.grade or 0) >= ranked.relevant_from for ranked in judged for one in ranked.passages)
     if judged and not listed:
-        got = f"{named:,} passages in qrels* are relevant (grade {judged[0].relevant_from} or above)"
-        raise FactsError(f"{folder}: {got}, and none is in the list of its query; expected judgements of these lists")
+        got = f"none of {named:,} relevant passages in qrels* (grade {judged[0].relevant_from} or above)"
+        raise FactsError(f"{folder}: {got} is in the list of its query; expected judgements of these lists")
     if listed < named:
-        words = "%s: %s of %s relevant passages in qrels* are not in the list of their query"
-        _log.warning(words, folder, f"{named - listed:,}", f"{named:,}")
+        _log.warning("%s: relevant passages not in the list of their query: %d of %d", folder, named - listed, named)
     triples = folder / "triples.train.small.tsv"
     if triples.is_file():
         return list(read_triples(triples, limit)), judged

@@ -317,8 +317,7 @@ def say_unknown(rows: Iterable[Sequence[int]], tokenizer: PreTrainedTokenizerBas
     around = len(tokenizer("")["input_ids"])
     unknown = [2 * row.count(tokenizer.unk_token_id) > len(row) - around for row in rows]
     if 20 * sum(unknown) > len(unknown):
-        words = "%s of %s texts are mostly unknown to the vocabulary of %s"
-        _log.warning(words, f"{sum(unknown):,}", f"{len(unknown):,}", model)
+        _log.warning("texts mostly unknown to the vocabulary of %s: %d of %d", model, sum(unknown), len(unknown))
 
 
 def log_notes(*notes: str) -> tuple[str, ...]:
