@@ -5,7 +5,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -233,6 +233,22 @@ def in_words(error: Exception) -> str:
 def counted(what: str, named: Sequence[str]) -> str:
     """How many of something there are, and the first of them."""
     return f"{what}: {len(named):,} ({'; '.join([*named[:_MOST_NAMED], *['...'] * (len(named) > _MOST_NAMED)])})"
+
+
+def doubts_of_parts(parts: Mapping[str, Sequence[tuple[Hashable, Iterable[str]]]]) -> Iterator[str]:
+    """Why scores may say little: half of a part's texts are in a part before it, or most labels not in the first.
+
+    ``parts`` are the text of every example and its labels, of the training part first.
+    """
+    seen, known = set[Hashable](), set[str]()
+    for name, examples in parts.items():
+        texts, labels = [text for text, _ in examples], [label for _, of_text in examples for label in of_text]
+        if texts and 2 * (n := sum(text in seen for text in texts)) >= len(texts):
+            yield f"{n:,} of {len(texts):,} texts of {name} are in a part before it, too"
+        if known and 2 * (n := sum(label not in known for label in labels)) > len(labels):
+            yield f"{n:,} of {len(labels):,} labels of {name} never occur in training"
+        seen.update(texts)
+        known = known or set(labels)
 
 
 def _parted(stream: Iterable[bytes]) -> Iterator[bytes]:

@@ -94,16 +94,16 @@ def read_own_task(folder: Path) -> OwnTask:
 
 
 def _say_doubts(folder: Path, parts: list[Part]) -> None:
-    """Logs labels that differ by case alone, and parts of which half the sentences are in a part before them."""
+    """Logs labels that differ by case alone, and what the parts have in common or have not."""
     targets = (target for part in parts for record in part.records for target in record.targets)
     if several := text.alike_but_for_case(label for target in targets for label in target.labels):
         _log.warning("%s: %s", folder, text.counted("labels that differ by case alone", several))
-    seen = set[tuple[str, ...]]()
-    for name, part in zip(PARTS, parts, strict=False):
-        sentences = [record.words for record in part.records]
-        if 2 * (n := sum(words in seen for words in sentences)) >= len(sentences):
-            _log.warning("%s: %d of %d sentences of %s are in a part before it, too", folder, n, len(sentences), name)
-        seen.update(sentences)
+    examples = [
+        [(record.words, [label for target in record.targets for label in target.labels]) for record in part.records]
+        for part in parts
+    ]
+    for doubt in text.doubts_of_parts(dict(zip(PARTS, examples, strict=False))):
+        _log.warning("%s: %s", folder, doubt)
 
 
 def read_own_sentences(path: Path) -> Part:
