@@ -17,6 +17,7 @@ from probing.edges.targets import Part, Record
 from probing.kernel.errors import ModelError
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.arrays import give_back, read_mapped, write_mapped
+from probing.kernel.models.check import say_unknown
 from probing.kernel.models.head import PARTS
 from probing.kernel.models.hub import joint_weights_id
 from probing.kernel.models.load import Encoder
@@ -367,6 +368,7 @@ def word_states(
     by_text = words_of_spans(records)
     order = sorted(by_text)
     cuts = dict(zip(order, cut_words([by_text[name][0].words for name in order], encoder), strict=True))
+    say_unknown([cut.ids for cut in cuts.values()], encoder.tokenizer, encoder.name)
     piece_numbers = {name: _pieces_of_words(cuts[name], by_text[name][1]) for name in order}
     order = [name for name in sorted(order, key=lambda name: (len(cuts[name].ids), name)) if len(piece_numbers[name])]
     decides = json.dumps(

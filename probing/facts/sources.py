@@ -32,8 +32,8 @@ from probing.kernel.fact import (
 from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
-from probing.kernel.text import counted, in_short, without_controls
-from probing.kernel.user_tables import BY_SPLIT, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
+from probing.kernel.text import alike_but_for_case, counted, in_short, without_controls
+from probing.kernel.user_tables import BY_SPLIT, DOUBTFUL, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
 #: Without them there is no fact; the others may be missing.
@@ -210,6 +210,14 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
         about[fact.prompt] |= {fact.subject} - {""}
     if alike := [prompt for prompt, subjects in about.items() if len(subjects) > 1]:
         notes.append(counted("prompts that are equal for different subjects", alike))
+    if several := alike_but_for_case(fact.relation for fact in facts.facts):
+        notes.append(counted("relations that differ by case alone", several))
+    for ours in ("subject", "object"):
+        names = sorted({getattr(fact, ours) for fact in facts.facts})
+        # DBpedia's names of several words.
+        joined = [name for name in names if re.search(r"[^\W_]_[^\W_]", name)]
+        if len(joined) > sum(" " in name for name in names):
+            notes.append(counted(f"{ours}s with underscores for blanks", joined))
     open_ones = [fact for fact in facts.facts if not fact.answer_in_subject]
     if held := [fact.prompt for fact in open_ones if contains_words(fact.prompt.replace(MASK, ""), fact.object)]:
         notes.append(counted("prompts that hold their answer", held))
@@ -259,6 +267,10 @@ def _without_nothing(table: Table, columns: Mapping[str, int]) -> Table:
         return "" if place in places and str(cell).strip().lower() in _EMPTY else cell
 
     rows = [(number, [value(place, cell) for place, cell in enumerate(cells)]) for number, cells in table.rows]
+    cells = (str(cells[place]).strip() for _, cells in rows for place in places)
+    if doubtful := [cell for cell in cells if cell.lower() in DOUBTFUL]:
+        listed = f"{len(doubtful):,} ({', '.join(sorted(set(doubtful)))})"
+        return replace(table, rows=rows, notes=[*table.notes, f"cells that may be meant as empty: {listed}"])
     return replace(table, rows=rows)
 
 
@@ -296,7 +308,8 @@ _DOUBTS = {
 def _each_answer(table: Table, columns: Mapping[str, int]) -> Table:
     """The table with a row for each right answer, and what is doubtful about the answers in its notes."""
     place, notes = columns.get("object", 0), list(table.notes)
-    texts = table.filled(place)
+    # HTML's entities end in a semicolon.
+    texts = [re.sub(r"&#?\w+;", "", text) for text in table.filled(place)]
     parting = next((sign for sign in _SIGNS if 2 * sum(sign in text for text in texts) > len(texts)), "")
     rows = [
         (number, [*cells[:place], answer, *cells[place + 1 :]])

@@ -1,6 +1,7 @@
 """Kinds of fine-tuning examples: the head that reads them, their rows, and the scorer of the result."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,9 @@ from probing.finetuning.tasks.msmarco import ranked_lists
 from probing.kernel.errors import FactsError, ModelError
 from probing.kernel.models.head import layout_of
 from probing.kernel.objectives import FIRST, Kind, Task
+from probing.kernel.text import doubts_of_parts
+
+_log = logging.getLogger(__name__)
 
 #: Number of blocks of held-out text that masked language modelling is scored on.
 _TEST_BLOCKS = 2000
@@ -188,6 +192,21 @@ _GROUPS: Mapping[Kind, Callable[[Any], str]] = {
     "classes": lambda example: example.text,
     "acceptability": lambda example: example.text,
 }
+
+
+#: Kind -> text and labels of an example of which training could have seen too much, or nothing.
+_DOUBTED: Mapping[Kind, Callable[[Any], tuple[Hashable, Sequence[str]]]] = {
+    "tags": lambda sentence: (sentence.words, [tag.partition("-")[2] for tag in sentence.tags if tag != "O"]),
+    "words": lambda sentence: (sentence.words, sentence.tags),
+    "spans": lambda question: ((question.context, question.question), ()),
+}
+
+
+def say_doubts(task: Task, data: Path, parts: Mapping[str, Sequence[Any]]) -> None:
+    """Logs parts that repeat a part before them, or whose labels are not those of training, the first part."""
+    if read := _DOUBTED.get(task.kind):
+        for doubt in doubts_of_parts({name: list(map(read, examples)) for name, examples in parts.items()}):
+            _log.warning("%s: %s", data, doubt)
 
 
 def with_development(task: Task, data: Path, parts: Parts) -> tuple[Parts, Sequence[Any]]:

@@ -16,10 +16,11 @@ from torch import nn
 from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labels, text_rows
-from probing.finetuning.kinds import KINDS, Base, Training, with_development
+from probing.finetuning.kinds import KINDS, Base, Training, say_doubts, with_development
 from probing.finetuning.readers import PARTS
 from probing.kernel.errors import ModelError, TextError
 from probing.kernel.models.arrays import IGNORED
+from probing.kernel.models.check import say_unknown
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import Head, layout_of, pretrained_head
@@ -217,7 +218,9 @@ def prepare(
     dev: Sequence[Any] = ()
     if settings.get("looks"):
         parts, dev = with_development(task, data, parts)
+    say_doubts(task, data, {"train": parts[0], "test": parts[1], "dev": dev})
     training = KINDS[task.kind](base, data, parts)
+    say_unknown([row.ids for row in training.rows], tokenizer, entry.name)
     training = replace(training, left_out={**+left_out, **training.left_out})
     if settings.get("shuffled_labels"):
         training = replace(training, rows=shuffled_labels(training.rows, training.labels, seed))

@@ -4,7 +4,8 @@ import gzip
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -101,9 +102,26 @@ def refuse_signs(text: str, what: str, error: type[ProbingError], spaces: bool =
         raise error(f"{what} contains the control character {match[0]!r}; expected letters, digits and signs")
 
 
+#: Blanks, and signs that nobody sees. Joiners are not among them: in some scripts they are of the word before them.
+_UNSEEN = "".join(filter(str.isspace, map(chr, range(0x3001)))) + (
+    "\u00ad\u061c\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
+
+
+def stripped(text: str) -> str:
+    """The text without blanks and invisible signs at its ends."""
+    return text.strip(_UNSEEN)
+
+
 def label_of(text: str) -> str:
     """A label as it is counted: without blanks around it, and in NFC, as files have accents in two spellings."""
-    return unicodedata.normalize("NFC", text.strip())
+    return unicodedata.normalize("NFC", stripped(text))
+
+
+def alike_but_for_case(names: Iterable[str]) -> list[str]:
+    """The names that differ from another one by case alone, each once."""
+    spelt = Counter(map(str.lower, different := sorted(set(names))))
+    return [name for name in different if spelt[name.lower()] > 1]
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:
@@ -215,6 +233,22 @@ def in_words(error: Exception) -> str:
 def counted(what: str, named: Sequence[str]) -> str:
     """How many of something there are, and the first of them."""
     return f"{what}: {len(named):,} ({'; '.join([*named[:_MOST_NAMED], *['...'] * (len(named) > _MOST_NAMED)])})"
+
+
+def doubts_of_parts(parts: Mapping[str, Sequence[tuple[Hashable, Iterable[str]]]]) -> Iterator[str]:
+    """Why scores may say little: half of a part's texts are in a part before it, or most labels not in the first.
+
+    ``parts`` are the text of every example and its labels, of the training part first.
+    """
+    seen, known = set[Hashable](), set[str]()
+    for name, examples in parts.items():
+        texts, labels = [text for text, _ in examples], [label for _, of_text in examples for label in of_text]
+        if texts and 2 * (n := sum(text in seen for text in texts)) >= len(texts):
+            yield f"{n:,} of {len(texts):,} texts of {name} are in a part before it, too"
+        if known and 2 * (n := sum(label not in known for label in labels)) > len(labels):
+            yield f"{n:,} of {len(labels):,} labels of {name} never occur in training"
+        seen.update(texts)
+        known = known or set(labels)
 
 
 def _parted(stream: Iterable[bytes]) -> Iterator[bytes]:

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from probing.kernel.errors import ProbingError
-from probing.kernel.text import CONTROL, an_object, counted, in_short, json_object, refuse_half_characters, sorted_out
+from probing.kernel.text import (
+    CONTROL,
+    an_object,
+    counted,
+    in_short,
+    json_object,
+    refuse_half_characters,
+    sorted_out,
+    stripped,
+)
 
 #: Endings of files. The content decides what a file is: only ``.json`` and ``.jsonl`` say it by their name.
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
@@ -45,6 +54,8 @@ _NO_TEXT = {
 NOTHING = frozenset(
     ("nan", "null", "n/a", "#n/a", "<na>", r"\n", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!")
 )
+#: Texts that may stand for nothing, in lower case, as R's NA does, which is Namibia's code, too: kept, and named.
+DOUBTFUL = frozenset(("?", "na", "none", "nil", "unknown", "undefined", "missing"))
 #: The form of an object whose keys have a list of rows each; the key is the column ``split``.
 BY_SPLIT = "JSON by split"
 #: Stands for a quotation mark with a backslash while cells are parted: no text has it.
@@ -55,6 +66,14 @@ _WHOLE = re.compile(r"-?\d+\.0")
 _JSON = re.compile(r"\s*(\[\s*)?\{")
 #: Texts that name a thing without being its name: ids of Wikidata and the like, addresses, numbers.
 _ID = re.compile(r"<?https?://\S+|/\w+/\S+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]*")
+_TOKEN = r"(?:\[(?:CLS|SEP|PAD)\]|</?s>|<(?:bos|eos|pad)>|<\|endoftext\|>)"
+#: Special tokens that a tokenizer puts around a text itself.
+_TYPED = re.compile(rf"\A(?:{_TOKEN}\s*)+|(?:{_TOKEN}\s*)+\Z")
+#: What a program should have undone: tags and entities of HTML, a letter's escape, but no command of TeX (``\nu``).
+_MARKUP = re.compile(
+    r"</?(?:p|br|b|i|u|em|strong|su[bp]|a|div|span|li|[uo]l|t[dr]|h\d|code|font)(?:\s[^<>]*)?/?>"
+    rf"|&(?:[A-Za-z]{{2,8}}\d*|#\d+|#x[\da-fA-F]+);|\\(?:[nrt](?![a-z])|u[\da-fA-F]{{4}}|x[\da-fA-F]{{2}})|{_TOKEN}"
+)
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
 T = TypeVar("T")
@@ -120,21 +139,26 @@ class Table:
         """What is made of the rows, how many are malformed, and how the table was read, if something is to be said.
 
         ``make`` gets the texts of a row by our columns. An empty cell is an empty text, a whole number its digits, also
-        in a column of floats, and a control character a blank. A cell that is neither text nor number is malformed.
+        in a column of floats, and a control character a blank. Blanks, invisible signs and special tokens at the ends
+        are left out. A cell that is neither text nor number is malformed.
         """
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
         whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self.filled(place)))}
-        controls = 0
+        controls, typed_tokens, markup = 0, 0, list[str]()
 
         def made(cells: Sequence[Any]) -> T:
-            nonlocal controls
+            nonlocal controls, typed_tokens
             row = {}
             for ours, place in columns.items():
                 text = cells[place]
                 if type(text) is not str or not text.isprintable():
                     text, n = CONTROL.subn(" ", self._text(text, ours, place))
                     controls += n
+                text, n = _TYPED.subn("", stripped(text))
+                typed_tokens += n > 0
                 row[ours] = text.removesuffix(".0") if place in whole else text
+            if match := _MARKUP.search("\n".join(row.values())):
+                markup.append(in_short(match[0]))
             return make(row)
 
         good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
@@ -151,6 +175,10 @@ class Table:
         if cut := sorted(in_short(self.heads[place]) for place in typed):
             notes.append(f"numbers that end in .0 are read without it: {', '.join(cut)}")
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
+        notes += [f"special tokens at the ends of texts left out: {typed_tokens:,}"] if typed_tokens else []
+        if markup:
+            found = ", ".join(list(dict.fromkeys(markup))[:5])
+            notes.append(f"texts with HTML, escapes or special tokens: {len(markup):,} of {len(self.rows):,} ({found})")
         notes += [counted("malformed rows left out", wrong)] if wrong else []
         notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
         if notes or any(ours != theirs for ours, theirs in headings.items()):
@@ -317,8 +345,11 @@ def _of_object(whole: dict[str, Any], name: str, kind: Kind) -> Table:
     if not known(whole) and len(values) == 1 and isinstance(values[0], dict):
         return _of_object(values[0], name, kind)
     # Columns as pandas and dicts of lists write them; any other object is the only line of its file.
-    columns = [list(column.values()) if isinstance(column, dict) else column for column in values]
-    if columns and all(isinstance(column, list) for column in columns):
+    if values and all(isinstance(column, dict | list) for column in values):
+        keyed = [column for column in values if isinstance(column, dict)]
+        if other := sorted({key for column in keyed for key in column.keys() ^ keyed[0].keys()}):
+            raise kind.error(f"{name}: not every column has the keys {other[:5]}; expected one for each row in each")
+        columns = [[column[key] for key in keyed[0]] if isinstance(column, dict) else column for column in values]
         return _of_columns(list(whole), columns, "JSON", name, kind)
     return _of_rows([(1, whole)], "JSON lines", "line", name, kind)
 
@@ -392,7 +423,12 @@ def _separated(text: str, name: str, kind: Kind) -> Table:
     padded_rows, wrong = sorted_out(below, padded, name, kind.error)
     if short := sum(len(cells) < len(heads) for _, cells in below):
         notes.append(f"rows with fewer cells than the first, the others empty: {short:,}")
-    named = [f"column {place + 1}" for place in range(len(heads))] if unnamed else heads
+
+    def nameless(place: int) -> bool:
+        # Pandas' count of rows has no heading, and is no column of a user's.
+        return not heads[place] and any(re.search(r"[^\W\d]", cells[place]) for _, cells in padded_rows)
+
+    named = [f"column {place + 1}" if unnamed or nameless(place) else head for place, head in enumerate(heads)]
     return Table(kind, name, f"separated by {called}", "line", named, padded_rows, unnamed, notes, wrong)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
-from probing.kernel.text import in_short, label_of, numbered_lines, refuse_label, text_of
-from probing.kernel.user_tables import NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
+from probing.kernel.text import alike_but_for_case, in_short, label_of, numbered_lines, refuse_label, text_of
+from probing.kernel.user_tables import DOUBTFUL, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
 GLUE: Mapping[str, Callable[[Path], tuple[Sequence[LabelledText], Sequence[LabelledText]]]] = {
@@ -93,8 +93,6 @@ _PARTS = {
 }
 #: Labels that say that a text has none, in lower case; -1 is one beside classes that count from 0.
 _NO_LABEL = NOTHING | {"-", "–", "—", "_", "unsup", "unlabeled", "unlabelled"}
-#: Labels that may say so, in lower case; they are classes, and named.
-_DOUBTFUL = {"?", "na", "none", "nil", "unknown", "undefined", "missing"}
 #: Headings of answers to choose from, as in WinoGrande, COPA, SWAG and PIQA, without case.
 _CHOICE = re.compile(r"(op|option|choice|ending|sol|alternative)[\W_]*(\d|[a-e])", re.IGNORECASE)
 
@@ -191,10 +189,10 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
         pieces = set(re.split(r" *[,;|] *", label))
         return (label[0] in "[{(" and label[-1] in "]})") or (len(pieces) > 1 and (most or pieces <= classes.keys()))
 
-    spelt = Counter(label.lower() for label in classes)
+    spelt = alike_but_for_case(classes)
     doubts = {
-        "classes that may be no label": lambda label: label.lower() in _DOUBTFUL,
-        "classes that differ by case alone": lambda label: spelt[label.lower()] > 1,
+        "classes that may be no label": lambda label: label.lower() in DOUBTFUL,
+        "classes that differ by case alone": lambda label: label in spelt,
         "classes that are lists": is_list,
     }
     for words, holds in doubts.items():

@@ -11,6 +11,7 @@ import torch
 from probing.kernel.errors import ModelError
 from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.models.arrays import give_back, read_mapped, write_mapped
+from probing.kernel.models.check import say_unknown
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import all_hidden_states, batches_by_length
 from probing.kernel.models.torch_settings import thread_count
@@ -147,6 +148,7 @@ def sentence_states(
     rows = sentence_rows(examples, encoder)
     taken = np.array([row is not None for row in rows], bool)
     readable = [row for row in rows if row is not None]
+    say_unknown([row.ids for row in readable], encoder.tokenizer, encoder.name)
     shape = (len(POOLINGS), encoder.layers, 1, encoder.hidden)
     blocks: list[np.ndarray] = []
     centre = np.zeros(shape, np.float32)

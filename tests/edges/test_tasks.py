@@ -46,7 +46,9 @@ def test_words_of_an_own_task_are_published_only_under_a_licence_that_lets_them(
     task, data = read_task(str(folder), tmp_path)
     assert task.licence == "not stated" and not data.train.records[0].open
     cases = {"CC BY-SA 4.0": True, "MIT License": True, "CC0 1.0": True, "public domain": True, "CC BY 4.0": True}
+    cases |= dict.fromkeys(("The MIT License (MIT)", "Apache License, Version 2.0", "cc-by-sa-4.0"), True)
     cases |= {
+        "MIT licence for the program, not for its texts": False,
         "CC BY-NC 4.0": False,
         "CC BY-NC-SA 4.0": False,
         "CC BY-ND 4.0": False,
@@ -138,8 +140,11 @@ def test_labels_lose_blanks_and_those_of_two_cases_and_parts_alike_are_said(tmp_
     parts = {"train": [one(label=" NP"), one(label="np")], "dev": [ONE, {**ONE, "text": "A dog"}], "test": [ONE]}
     data = read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)[1]
     assert data.labels == ("NP", "np") and "labels that differ by case alone: 2 (NP; np)" in caplog.text
-    assert "mine: 1 of 2 sentences of dev are in a part before it, too" in caplog.text
-    assert "mine: 1 of 1 sentences of test are in a part before it, too" in caplog.text
+    assert "mine: 1 of 2 texts of dev are in a part before it, too" in caplog.text
+    assert "mine: 1 of 1 texts of test are in a part before it, too" in caplog.text
+    write_own(tmp_path / "other", train=[ONE], dev=[one(label="SUBJECT"), one(label="OBJECT")])
+    read_task(str(tmp_path / "other"), tmp_path)
+    assert "other: 2 of 2 labels of dev never occur in training" in caplog.text
 
 
 def test_one_and_two_spans_are_not_mixed_across_parts(tmp_path):

@@ -12,6 +12,8 @@ from probing.edges.targets import Part, Record, Target
 from probing.kernel.errors import ModelError
 from probing.kernel.models.head import PARTS
 from probing.kernel.models.load import load_encoder
+from probing.sentences.examples import Example
+from probing.sentences.vectors import sentence_states
 from tests import tiny_models
 
 LONG = ("paris", "rome") * 30
@@ -50,6 +52,13 @@ def test_words_without_pieces_are_skipped_and_a_span_of_none_else_is_left_out(be
     arrays = part_arrays(Part((asked,)), found, ["x"])
     assert arrays.left_out == {"words without word pieces": 3}
     assert arrays.target.tolist() == [2, 3] and np.diff(arrays.spans[0].starts).tolist() == [1, 2]
+
+
+def test_texts_that_the_vocabulary_does_not_know_are_counted(bert, tmp_path, caplog):
+    rows = [record("ሀለሐ", "መሠ", "ረሰቀ"), record("paris", "is", "ረሰቀ"), record("rome")]
+    word_states(rows, bert, tmp_path)
+    sentence_states([Example(" ".join(row.words), "a") for row in rows], bert, tmp_path)
+    assert caplog.text.count(f"texts mostly unknown to the vocabulary of {bert.name}: 1 of 3") == 2
 
 
 def test_targets_behind_the_longest_input_are_left_out_and_counted(encoder_of, architecture, tmp_path):

@@ -256,6 +256,7 @@ def test_the_keys_of_all_rows_count_and_a_missing_one_is_an_empty_cell():
             "prompt,answer,cloze\nIn [MASK].,London,Ada was born in [MASK].",
             "prompt = prompt; no subject, relation; not used: cloze",
         ),
+        (",object,prompt,\n0,London,In [MASK].,then", "no subject, relation; not used: column 4"),
         ('"Cloze (with [MASK])",Answer\nIn [MASK].,London', "object = Answer, prompt = Cloze (with [MASK])"),
         (
             "masked sentence;expected;predicate_id;subj\nIn [MASK].;London;P19;Ada",
@@ -635,3 +636,45 @@ def test_the_two_samples_hold_the_same_facts_and_leave_none_out(repo_root):
     assert one == other and one.said == other.said == ""
     assert (one.n_read, one.left_out) == (6, {})
     assert sum(fact.answer_in_subject for fact in one.facts) == 1
+
+
+PLAIN = [
+    {"subject": land, "relation": "capital", "object": city, "prompt": f"{land} is governed from [MASK]."}
+    for land, city in (("Peru", "Lima"), ("Oman", "Muscat"), ("Kenya", "Nairobi"), ("Chad", "Ndjamena"))
+]
+ODD = "HTML, escapes or special tokens: 3 of 4"
+
+
+def changed(**wrapped: str) -> list[dict[str, str]]:
+    return [{key: wrapped.get(key, "{}").format(text) for key, text in row.items()} for row in PLAIN[:3]] + PLAIN[3:]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "kept"),
+    [
+        (changed(prompt="[CLS] {} [SEP]"), "special tokens at the ends of texts left out: 3", PLAIN),
+        (changed(object="\u200e{}\u200f", relation="{}\u200b", prompt="\ufeff {}\u00ad"), "", PLAIN),
+        (changed(prompt="<p>{}&nbsp;</p>"), f"{ODD} (<p>)", ()),
+        (changed(object="{}&amp;Co"), f"{ODD} (&amp;)", ()),
+        (changed(prompt="A fact.\\n{}"), rf"{ODD} (\n)", ()),
+        (changed(subject="S\\u00e3o {}"), rf"{ODD} (\u00e3)", ()),
+        (changed(prompt="So. [SEP] {}"), f"{ODD} ([SEP])", ()),
+        (changed(prompt="AT&T; a <b, $\\nu$ and C:\\temp: {}"), "", ()),
+        ([*PLAIN, PLAIN[0] | {"subject": "NA"}], "cells that may be meant as empty: 1 (NA)", ()),
+        (changed(object="New_{}"), "objects with underscores for blanks: 3 (New_Lima", ()),
+        ([*PLAIN, PLAIN[0] | {"relation": "Capital"}], "differ by case alone: 2 (Capital; capital)", ()),
+    ],
+)
+def test_signs_around_texts_are_not_read_and_those_hardly_meant_inside_are_kept_and_counted(rows, said, kept):
+    found = own_facts(rows, "my")
+    assert said in found.said and bool(said) == bool(found.said)
+    assert [[getattr(one, key) for key in COLUMNS] for one in found.facts] == [[*row.values()] for row in kept or rows]
+
+
+def test_columns_by_key_are_joined_by_their_keys_and_others_are_refused():
+    columns = {name: {str(n): row[name] for n, row in enumerate(PLAIN)} for name in PLAIN[0]}
+    columns["object"] = dict(reversed(columns["object"].items()))
+    assert own_facts(json.dumps(columns), "my.json").facts == own_facts(PLAIN, "my").facts
+    del columns["object"]["2"]
+    with pytest.raises(FactsError, match=r"not every column has the keys \['2'\]"):
+        own_facts(json.dumps(columns), "my.json")

@@ -49,11 +49,12 @@ KINDS = ("ner-conll", "pos-ewt", "qa-squad-2", "rank-msmarco", "mlm-msmarco", "c
 
 
 @pytest.mark.parametrize("objective", KINDS)
-def test_every_kind_of_objective_is_trained_and_scored(objective, run, cache, tiny_model, data):
+def test_every_kind_of_objective_is_trained_and_scored(objective, run, cache, tiny_model, data, caplog):
     name = f"tiny-bert-{objective}"
     output = tune(run, tiny_model, objective, data(objective), "--freeze-embeddings", "--difference").output
     folder = cache / "models" / name
     record = json.loads((folder / "finetuning.json").read_text())
+    assert ("of test are in a part before it, too" in caplog.text) == (objective in ("ner-conll", "pos-ewt"))
     assert record["objective"] == TASKS[objective].label and record["steps"] == 3 and record["stored_as_difference"]
     rows = read_table(folder / f"tasks-{name}.parquet", "tasks").to_pylist()
     assert rows and all(-1 <= row["value"] <= 1 and 0 <= row["chance"] <= 1 and row["n"] > 0 for row in rows)
@@ -65,6 +66,12 @@ def test_every_kind_of_objective_is_trained_and_scored(objective, run, cache, ti
     assert {one.metric: (one.value, one.recorded) for one in again} == {
         row["metric"]: (row["value"], row["value"]) for row in rows
     }
+
+
+def test_text_that_the_vocabulary_does_not_know_is_said(run, cache, tiny_model, tmp_path, caplog):
+    (tmp_path / "text.txt").write_text("".join(f"ሀለሐ መሠረ ረሰቀ ቀበተ {n} .\n" for n in range(40)))
+    tune(run, tiny_model, "control", tmp_path / "text.txt")
+    assert "texts mostly unknown to the vocabulary of tiny-bert: " in caplog.text
 
 
 @pytest.mark.parametrize("objective", ["ner-conll", "mlm-squad"], ids=["with the base's head", "with its own head"])

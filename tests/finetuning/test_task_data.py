@@ -3,12 +3,16 @@
 import json
 import re
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from probing.finetuning.kinds import say_doubts
 from probing.finetuning.tasks import conll, glue, msmarco, squad
 from probing.finetuning.tasks import data_files as held_out
 from probing.kernel.errors import FactsError
+from probing.kernel.objectives import TASKS
 from tests.finetuning.task_files import write_conll, write_msmarco, write_squad
 
 
@@ -107,20 +111,45 @@ def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected,
 def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, caplog):
     tagged(tmp_path, "1\tRome\tB-LOC\tO\n2\t\tO\tO\n3\tParis\tO\tB-ORG\n")
     tagged(tmp_path, "en:Rome\tB-LOC\nen:so\tO\n")
+    tagged(tmp_path, "a B-\nb O\nc B-X\nd I-O\ne B-A|B-B\n")
     for what in (
         "sentences of up to 3 words; an empty line",
         "en: before every word",
         "from column 2 and tags from column 3",
         "column 4 are not read",
         "a visible sign left out: 1",
+        "tags that name no type or several, read as they are: 3 (B-; I-O; B-A|B-B)",
     ):
         assert what in caplog.text
 
 
-def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_blanks(tmp_path):
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        ({"a": "B-person", "b": "B-person"}, "2 of 2 labels of test never occur in training"),
+        ({"x": "B-PER", "b": "B-PER"}, "1 of 2 texts of test are in a part before it, too"),
+        ({"a": "B-PER", "b": "B-LOC", "x": "O"}, ""),
+    ],
+)
+def test_held_out_parts_that_repeat_training_or_have_other_labels_are_said(tags, said, caplog):
+    test = [conll.TaggedSentence((word,), (tag,)) for word, tag in tags.items()]
+    train = [conll.TaggedSentence(("x",), ("B-PER",))]
+    say_doubts(TASKS["ner-conll"], Path("mine"), {"train": train, "test": test, "dev": []})
+    assert said in caplog.text and bool(said) == bool(caplog.text)
+
+
+def test_questions_that_are_trained_on_and_scored_are_said(tmp_path, caplog):
+    train, _ = squad.squad_parts(write_squad(tmp_path), True, Counter())
+    say_doubts(TASKS["qa-squad-2"], tmp_path, {"train": train, "test": [replace(train[0], answers=())], "dev": []})
+    assert "1 of 1 texts of test are in a part before it, too" in caplog.text
+
+
+def test_a_treebank_needs_no_heads_for_parts_of_speech_and_its_words_may_hold_blanks(tmp_path, caplog):
     rows = "".join(f"{n}\t{word}\t_\t{{tag}}\t_\t_\t_\t_\t_\t_\n" for n, word in ((1, "10 000"), (2, "cats")))
-    (tmp_path / "en_ewt-ud-dev.conllu").write_bytes(b"\xef\xbb\xbf" + rows.replace("{tag}", "NOUN").encode())
+    both = "\n".join([rows, rows.replace("{tag}", "_", 1)]).replace("{tag}", "NOUN")
+    (tmp_path / "en_ewt-ud-dev.conllu").write_bytes(b"\xef\xbb\xbf" + both.encode())
     assert conll.ewt_part(tmp_path, "dev") == [conll.TaggedSentence(("10 000", "cats"), ("NOUN", "NOUN"))]
+    assert "left out, of which a word has no universal part of speech: 1" in caplog.text
     (tmp_path / "en_ewt-ud-dev.conllu").write_text(rows.replace("{tag}", "_"))
     with pytest.raises(FactsError, match="has no universal parts of speech"):
         conll.ewt_part(tmp_path, "dev")
@@ -310,6 +339,16 @@ def test_msmarcos_own_tables_are_read(tmp_path):
     assert lists[0].query == 'what "is'
 
 
+def test_relevant_passages_that_no_list_holds_are_counted_or_refused_if_none_is_left(tmp_path, caplog):
+    (tmp_path / "top1000.dev.tsv").write_text("1\t10\tq\tParis\n1\t11\tq\tRome\n")
+    (tmp_path / "qrels.dev.tsv").write_text("1 0 10 1\n1 0 99 1\n")
+    msmarco.ranking_parts(tmp_path)
+    assert "relevant passages not in the list of their query: 1 of 2" in caplog.text
+    (tmp_path / "qrels.dev.tsv").write_text("1 0 10 0\n1 0 99 1\n")
+    with pytest.raises(FactsError, match="none of 1 relevant passages in qrels"):
+        msmarco.ranking_parts(tmp_path)
+
+
 def test_lists_of_another_shape_are_refused_without_pythons_words(tmp_path):
     (tmp_path / "lists.json").write_text('[{"query": "q"}]')
     with pytest.raises(FactsError, match=r"lists\.json is not a list of queries with hits \('hits' is missing\)"):
@@ -360,6 +399,10 @@ def test_a_quotation_mark_or_an_unusual_line_end_parts_no_sentence_of_glue(tmp_p
         ("fun for all", "positive"),
         ("no wit , only gags", "negative"),
     ]
+    # Marks of a program are all in pairs.
+    for last, text in (("no marks", 'a "wry" film'), ('a "lone mark', '"a ""wry"" film"')):
+        path = glue_file(tmp_path, f'sentence\tlabel\n"a ""wry"" film"\t1\n{last}\t0\n')
+        assert [one.text for one in glue.read_sst2(path)] == [text, last]
     first, second = glue.read_rte(glue_file(tmp_path, RTE))
     assert (first.text, first.pair, first.label, second.label) == (
         "Paris is in France.",

@@ -391,6 +391,10 @@ def second_weights(factor):
     [
         (without_post_processor, r"no \[CLS\] and no \[SEP\] around a text"),
         (lambda folder: edit(folder, "tokenizer_config.json", mask_token="<mask>"), r"<mask>, .* later .* \[MASK\]"),
+        (
+            lambda folder: edit(folder, "tokenizer.json", pre_tokenizer={"type": "WhitespaceSplit"}),
+            r"anew: it cuts .*##a ' s .*, tokenizer.json into .*##a ##' ##s ",
+        ),
         (second_weights(1), ""),
         (second_weights(2), "other weights in pytorch_model.bin; those in model.safetensors are read"),
         (lambda folder: (folder / "pytorch_model.bin").write_bytes(b"broken"), "other weights in pytorch_model.bin"),

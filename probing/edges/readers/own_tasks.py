@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,8 +58,12 @@ def part_of(
 
 #: Possible names of a task's licence file; its first line is the licence of the texts.
 _LICENCE_FILES = ("LICENCE", "LICENSE", "LICENCE.txt", "LICENSE.txt")
-#: Licences under which anybody may publish the words.
-_OPEN_LICENCE = re.compile(r"(CC0|CC[ -]BY([ -]SA)?|MIT|Apache|public domain|PDDL|ODC-By)\b(?![ -]?N)", re.IGNORECASE)
+#: Licences under which anybody may publish the words, by their whole name: more words may be conditions.
+_OPEN_LICENCE = re.compile(
+    r"(the )?(CC0|CC[ -]BY([ -]SA)?|MIT|Apache|public domain|PDDL|ODC-By)"
+    r"([ ,-]+(v(ersion)? ?)?\d(\.\d)?|,? (licen[cs]e|universal|international|\(\w+\)))*\.?",
+    re.IGNORECASE,
+)
 _NOT_STATED = "not stated"
 
 
@@ -81,7 +84,7 @@ def read_own_task(folder: Path) -> OwnTask:
                 f"{folder} has no {part}.jsonl; expected train.jsonl, dev.jsonl and, if there is one, test.jsonl"
             )
     licence = _licence(folder)
-    reader = _Reader(_OPEN_LICENCE.match(licence) is not None)
+    reader = _Reader(_OPEN_LICENCE.fullmatch(licence) is not None)
     train, dev = (reader.part(folder / f"{part}.jsonl") for part in PARTS[:2])
     test = reader.part(folder / "test.jsonl") if (folder / "test.jsonl").is_file() else None
     if not any(target.labels for record in train.records for target in record.targets):
@@ -91,18 +94,16 @@ def read_own_task(folder: Path) -> OwnTask:
 
 
 def _say_doubts(folder: Path, parts: list[Part]) -> None:
-    """Logs labels that differ by case alone, and parts of which half the sentences are in a part before them."""
+    """Logs labels that differ by case alone, and what the parts have in common or have not."""
     targets = (target for part in parts for record in part.records for target in record.targets)
-    labels = {label for target in targets for label in target.labels}
-    spelt = Counter(map(str.lower, labels))
-    if several := sorted(label for label in labels if spelt[label.lower()] > 1):
+    if several := text.alike_but_for_case(label for target in targets for label in target.labels):
         _log.warning("%s: %s", folder, text.counted("labels that differ by case alone", several))
-    seen = set[tuple[str, ...]]()
-    for name, part in zip(PARTS, parts, strict=False):
-        sentences = [record.words for record in part.records]
-        if 2 * (n := sum(words in seen for words in sentences)) >= len(sentences):
-            _log.warning("%s: %d of %d sentences of %s are in a part before it, too", folder, n, len(sentences), name)
-        seen.update(sentences)
+    examples = [
+        [(record.words, [label for target in record.targets for label in target.labels]) for record in part.records]
+        for part in parts
+    ]
+    for doubt in text.doubts_of_parts(dict(zip(PARTS, examples, strict=False))):
+        _log.warning("%s: %s", folder, doubt)
 
 
 def read_own_sentences(path: Path) -> Part:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from probing.finetuning.tasks.data_files import first_of, lines_of
 from probing.kernel.errors import FactsError
-from probing.kernel.text import conllu_sentences, without_controls
+from probing.kernel.text import conllu_sentences, counted, without_controls
 
 _log = logging.getLogger(__name__)
 
 #: What a column of entities holds, and what stands between documents.
 _TAG, _MARK = re.compile("O|[BIESLU]-.*"), "-DOCSTART-"
+_ONE_TYPE = re.compile("O|[A-Z]-(?!O?$)[^|]+")
 #: Of BIOES and BILOU, in which the last word of an entity and its only one have letters of their own.
 _IOB = {"E": "I", "L": "I", "S": "B", "U": "B"}
 #: Phrases of CoNLL-2000, and of the German part of 2003, whose columns have tags that are no entities.
@@ -79,6 +80,8 @@ def read_conll(path: Path) -> list[TaggedSentence]:
         _log.warning("%s: words are read from column %d and tags from column %d", path, word + 1, tags[0] + 1)
     if others := [place + 1 for place in tags[1:]]:
         _log.warning("%s: tags of column %s are not read", path, ", ".join(map(str, others)))
+    if odd := [cells[tags[0]] for cells in rows if not _ONE_TYPE.fullmatch(cells[tags[0]])]:
+        _log.warning("%s: %s", path, counted("tags that name no type or several, read as they are", odd))
     visible = [[cells for cells in rows if any(map(_is_visible, cells[word]))] for rows in sentences]
     if empty := len(rows) - sum(map(len, visible)):
         _log.warning("%s: words without a visible sign left out: %d", path, empty)
@@ -140,14 +143,17 @@ def conll_dev(folder: Path) -> list[TaggedSentence]:
 
 
 def read_parts_of_speech(path: Path) -> list[TaggedSentence]:
-    """Sentences of a CoNLL-U file with the universal tag of every word."""
+    """Sentences of a CoNLL-U file with the universal tag of every word; others are left out, and the log says so."""
     lines = ((number, without_controls(line)) for number, line in lines_of(path))
     sentences = [
         TaggedSentence(tree.column(1), tree.column(_UPOS)) for tree in conllu_sentences(lines, path, FactsError)
     ]
-    if all(tag == "_" for sentence in sentences for tag in sentence.tags):
+    tagged = [sentence for sentence in sentences if "_" not in sentence.tags]
+    if not tagged:
         raise FactsError(f"{path} has no universal parts of speech; expected CoNLL-U's columns, with one in the fourth")
-    return sentences
+    if without := len(sentences) - len(tagged):
+        _log.warning("%s: sentences left out, of which a word has no universal part of speech: %d", path, without)
+    return tagged
 
 
 def ewt_part(folder: Path, part: str) -> list[TaggedSentence]:

@@ -3,6 +3,7 @@
 The official test parts have no labels, so a model is scored on the development part.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -78,17 +79,23 @@ def _below_a_header(path: Path, columns: Sequence[str], labels: Mapping[str, str
 def _labelled(
     path: Path, lines: Iterator[tuple[int, str]], columns: Sequence[str], labels: Mapping[str, str]
 ) -> Iterator[LabelledText]:
-    """Examples of tab-separated lines; a quotation mark is an ordinary character.
+    """Examples of tab-separated lines; a quotation mark is an ordinary character, as GLUE has it.
 
-    Control characters stay as GLUE has them: the checksums of stored results are of these texts.
+    In a file that a program wrote every cell with a mark is in marks, its own ones doubled: these are undone. Control
+    characters stay as GLUE has them: the checksums of stored results are of these texts.
     """
     label_at, texts_at = (
         columns.index("label"),
         [place for place, name in enumerate(columns) if name.startswith("sentence")],
     )
-    number = 0
-    for number, line in lines:
-        values = line.split("\t")
+    rows = [(number, line.split("\t")) for number, line in lines]
+    marked = [cell for _, cells in rows for cell in cells if '"' in cell]
+    if marked and all('""' in cell and re.fullmatch(r'"(?:[^"]|"")+"', cell) for cell in marked):
+        rows = [
+            (number, [cell[1:-1].replace('""', '"') if '"' in cell else cell for cell in cells])
+            for number, cells in rows
+        ]
+    for number, values in rows:
         if len(values) != len(columns):
             raise _wrong(
                 path,
@@ -101,7 +108,7 @@ def _labelled(
         if not all(texts):
             raise _wrong(path, number, "an empty sentence, expected one")
         yield LabelledText(texts[0], labels[label], *texts[1:])
-    if not number:
+    if not rows:
         raise FactsError(
             f"{path} has no sentences; expected lines of {', '.join(columns)} with tabs between; fetch the data set"
             " again"

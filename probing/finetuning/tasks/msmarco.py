@@ -1,6 +1,7 @@
 """MS MARCO and TREC: queries with ranked passages, and the same as running text."""
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from probing.finetuning.tasks.data_files import in_test_part, lines_of
 from probing.kernel.errors import FactsError
 from probing.kernel.text import MALFORMED, in_words, text_of
+
+_log = logging.getLogger(__name__)
 
 #: TREC calls a passage relevant from this grade on (Craswell et al. 2020); MS MARCO's own judgements are 1 for
 #: relevant.
@@ -93,6 +96,13 @@ def ranking_parts(folder: Path, limit: int = 2_000_000) -> tuple[list[tuple[str,
     unjudged passage counting as irrelevant, as MS MARCO's sampled negatives do.
     """
     judged = [ranked for ranked in read_ranked_lists(folder) if ranked.judged]
+    named = sum(grade >= ranked.relevant_from for ranked in judged for grade in ranked.judged)
+    listed = sum((one.grade or 0) >= ranked.relevant_from for ranked in judged for one in ranked.passages)
+    if judged and not listed:
+        got = f"none of {named:,} relevant passages in qrels* (grade {judged[0].relevant_from} or above)"
+        raise FactsError(f"{folder}: {got} is in the list of its query; expected judgements of these lists")
+    if listed < named:
+        _log.warning("%s: relevant passages not in the list of their query: %d of %d", folder, named - listed, named)
     triples = folder / "triples.train.small.tsv"
     if triples.is_file():
         return list(read_triples(triples, limit)), judged

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -288,6 +288,36 @@ def check_tokenizer(source: str | Path, tokenizer: PreTrainedTokenizerBase, voca
             " the model was trained with them, save its own tokenizer"
         )
     return notes
+
+
+#: Texts that tokenizers cut in different ways: capitals, accents, hyphens, numbers, signs, other scripts, long words.
+_SAMPLES = ("Anna's U.S. team", "São Paulo, Malmö", "a well-known co-op", "1,234 in 1990", "東京 #so internationally")
+
+
+def note_of_rebuilt(source: str | Path, file: Path, tokenizer: PreTrainedTokenizerBase) -> str:
+    """A note if a tokenizer cuts a text otherwise than its tokenizer.json, which transformers reads in part only."""
+    if not file.is_file():
+        return ""
+    written = Tokenizer.from_file(str(file))
+    written.no_padding()
+    written.no_truncation()
+    for sample in _SAMPLES:
+        used, other = tokenizer(sample).tokens(), written.encode(sample).tokens
+        if used != other:
+            return (
+                f"note: transformers makes the tokenizer of {source} anew: it cuts {sample!r} into {' '.join(used)!r},"
+                f" tokenizer.json into {' '.join(other)!r}; if the model was trained with that, put"
+                ' "tokenizer_class": "PreTrainedTokenizerFast" into its tokenizer_config.json'
+            )
+    return ""
+
+
+def say_unknown(rows: Iterable[Sequence[int]], tokenizer: PreTrainedTokenizerBase, model: str) -> None:
+    """Logs how many rows of token ids are mostly the unknown token, if one of twenty is."""
+    around = len(tokenizer("")["input_ids"])
+    unknown = [2 * row.count(tokenizer.unk_token_id) > len(row) - around for row in rows]
+    if 20 * sum(unknown) > len(unknown):
+        _log.warning("texts mostly unknown to the vocabulary of %s: %d of %d", model, sum(unknown), len(unknown))
 
 
 def log_notes(*notes: str) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from probing.kernel.models.check import (
     lent_head,
     log_notes,
     longest_input,
+    note_of_rebuilt,
     shape_of,
     token_ids,
     try_masks,
@@ -219,6 +220,7 @@ def load_encoder(
         tokenizer_source = located if located.has_tokenizer else base_found or located
         tokenizer = load_tokenizer(tokenizer_source)
         notes = check_tokenizer(tokenizer_source.title, tokenizer, model.config.vocab_size)
+        notes.append(note_of_rebuilt(tokenizer_source.title, tokenizer_source.folder / "tokenizer.json", tokenizer))
         notes += [files.own_code_note, _other_weights(located)]
         body = getattr(model, model.base_model_prefix).eval().requires_grad_(False)
         head = pretrained_head(head_source)
