@@ -21,8 +21,9 @@ OF_PAGES = ("choices.py", "ui.py", "__init__.py")
 #: library -> the files that may import it, below ``probing/``.
 HEAVY = {
     "torch": "kernel/models/* heads/* finetuning/* */ask.py */states.py edges/training.py edges/probes.py"
-    " facts/candidates.py facts/carried.py live/swap.py changes/passes.py changes/perplexity.py forgetting/ranks.py forgetting/ways_back.py"
-    " forgetting/callback.py sentences/mlp.py sentences/predictions.py sentences/solver.py sentences/vectors.py",
+    " facts/candidates.py facts/carried.py live/swap.py changes/passes.py changes/perplexity.py forgetting/ranks.py"
+    " forgetting/ways_back.py forgetting/callback.py sentences/mlp.py sentences/predictions.py sentences/solver.py"
+    " sentences/vectors.py",
     "transformers": "kernel/models/* heads/recipe.py finetuning/* */ask.py */states.py facts/askable.py"
     " changes/measure.py changes/passes.py changes/perplexity.py forgetting/callback.py",
     "duckdb": "kernel/store/* facts/counts.py",

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.making.gather import gather_tables, has_runs
-from data.making.plan import fact_by_fact, full_runs, ranked_runs
+from data.making.plan import carried_runs, fact_by_fact, full_runs, ranked_runs
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_copy, snapshot_folder
 from probing.kernel.models.records import add_rows
@@ -22,14 +22,15 @@ _COUNTS = [table.name for table in KINDS[FACTS].tables if table.per == "run_id" 
 
 
 def gather(say: Say = print) -> list[Path]:
-    """Stores all runs in the snapshot: of most runs on facts only their counts, and ranks among candidates."""
-    target, kind = snapshot_folder(), KINDS["candidates"]
+    """Stores all runs in the snapshot: of most on facts only counts, ranks among candidates, and what is carried."""
+    target = snapshot_folder()
     files = _gather_predictions(target, say) if has_runs(full_runs(), "runs", say) else []
-    if has_runs(ranked_runs(), kind.runs, say):
-        tables = [one.name for one in kind.tables]
-        files += gather_tables(ranked_runs(), target, kind.runs, tables, {}, say, by_model=False)
-        relations = read_table(ranked_runs() / "relations.parquet", "relations").to_pylist()
-        add_rows("relations", relations, target / "relations.parquet", say)
+    for folder, kind in ((ranked_runs(), KINDS["candidates"]), (carried_runs(), KINDS["carried"])):
+        if has_runs(folder, kind.runs, say):
+            tables = [one.name for one in kind.tables]
+            files += gather_tables(folder, target, kind.runs, tables, {}, say, by_model=False)
+            relations = read_table(folder / "relations.parquet", "relations").to_pylist()
+            add_rows("relations", relations, target / "relations.parquet", say)
     return files
 
 

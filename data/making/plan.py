@@ -26,7 +26,7 @@ from data.making.models import (
 from probing.changes.measure_run import measure_changes
 from probing.edges.train import train_edges
 from probing.facts.probe import probe
-from probing.facts.requests import AMONG_CANDIDATES, INDEPENDENT, ProbeRequest
+from probing.facts.requests import AMONG_CANDIDATES, CARRIED, INDEPENDENT, ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads as train_heads
@@ -62,10 +62,23 @@ def ranked_runs() -> Path:
     return cache_folder() / "nesia-candidates"
 
 
+def carried_runs() -> Path:
+    """Folder of all runs on what is carried."""
+    return cache_folder() / "nesia-carried"
+
+
 def steps() -> list[Step]:
     """The plan: of two steps that do not depend on each other, the more important one first."""
     made = [_tuning(one) for one in TUNED]
-    return made + list(_heads()) + list(_facts()) + list(_candidates()) + list(_probes()) + list(_forgetting())
+    return (
+        made
+        + list(_heads())
+        + list(_facts())
+        + list(_candidates())
+        + list(_carried())
+        + list(_probes())
+        + list(_forgetting())
+    )
 
 
 def _tuning(one: Tuned) -> Step:
@@ -142,6 +155,15 @@ def _candidates() -> Iterator[Step]:
     yield step(MODEL, (f"{TIED} heads of {MODEL}",), head=TIED)
     for one in FIRST:
         yield step(one.called, _of(one))
+
+
+def _carried() -> Iterator[Step]:
+    """Whether the base and NER-CoNLL go by what their layers show."""
+    for called, after in ((MODEL, ()), *((one.called, _of(one)) for one in PAPER if one.end == "ner-conll")):
+        request = ProbeRequest(
+            called, "trex", measure=CARRIED, threads=1, device="cpu", progress=False, out=carried_runs()
+        )
+        yield Step(f"what is carried in {called}", partial(probe, request), 4, after)
 
 
 def _probes() -> Iterator[Step]:

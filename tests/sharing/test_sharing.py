@@ -184,7 +184,9 @@ def test_ones_own_runs_are_pushed_and_pulled_ones_if_their_folder_is_named(share
     folder = share("predictions")
     run("pull", "--from-folder", folder)
     words = ("push", "predictions", "--model", "tiny-bert", "--licence", "MIT", "--to-folder")
-    with pytest.raises(StoreError, match="no runs and no ranks among candidates of tiny-bert"):
+    with pytest.raises(
+        StoreError, match="no runs and no ranks among candidates and no runs on what is carried of tiny-bert"
+    ):
         run(*words, tmp_path / "own")
     run(*words, tmp_path / "again", "--runs", *pulled_folders())
     assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "data").iterdir()} == {
