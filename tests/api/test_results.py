@@ -123,7 +123,7 @@ def test_models_and_runs_are_listed_and_shown(results):
     assert models.at[COLA.name, "base"] == BASE.name and models.at[COLA.name, "changes"]
     assert models.at[BASE.name, "heads"] == ("tied",) and models.at[BASE.name, "probe_sets"] == ("trex",)
     assert set(models.at["nesia-mini", "edge_tasks"]) == {"pos", "srl", "proto-roles"}
-    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS) == set(REPORTS)
+    assert results.runs["run_id"].is_unique and set(results.runs["what"]) == set(KINDS) == {*REPORTS, "carried"}
     assert f"{len(models)} models; heads: tied; probe sets: trex" in repr(results)
     assert results.fingerprint in repr(results) and f"<td>{COLA.name}</td>" in results._repr_html_()
 

@@ -15,10 +15,10 @@ from probing.facts.forgotten import FATES
 from probing.kernel.errors import StoreError
 from probing.kernel.store.opening import open_database
 from probing.subjects import REPORTS as KINDS
+from tests import carried_planted, planted_relatives
 from tests.api.stored_results import plant_all
-from tests.carried_planted import FACTS
 from tests.facts.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
-from tests.planted_relatives import BASE, COLA, LAYERS
+from tests.planted_relatives import COLA, LAYERS
 from tests.planted_store import SEVERAL_ANSWERS, PlantedRun, plant_runs
 
 
@@ -173,9 +173,10 @@ def snapshot(tmp_path_factory):
 def tables(snapshot, tmp_path_factory):
     """(Kind, report) -> its frame."""
     several = tmp_path_factory.mktemp("several")
-    lens = {"head": "logit_lens", "layers": len(LAYERS), "facts": tuple(FACTS), "swapped": False}
-    lost = PlantedRun(COLA.name, base=BASE.name, rank=lambda number, layer: 2, **lens)
-    base = PlantedRun(BASE.name, rank=lambda number, layer: 1, **lens)
+    lens = {"head": "logit_lens", "layers": len(LAYERS), "facts": tuple(carried_planted.FACTS), "swapped": False}
+    base_name = planted_relatives.BASE.name
+    lost = PlantedRun(COLA.name, base=base_name, rank=lambda number, layer: 2, **lens)
+    base = PlantedRun(base_name, rank=lambda number, layer: 1, **lens)
     plant_runs(several, [PlantedRun(model="several", facts=SEVERAL_ANSWERS), base, lost])
     with open_database(snapshot, several) as db:
         yield {
