@@ -18,7 +18,7 @@ LOOKS = {
     "right": ("the right answer", "#3C8040"),
     "as before": ("what the last layer says", "#808890"),
 }
-SHADED = "read, but not yet carried"
+SHADED, _SHADE = "read, but not yet carried", "#D9A400"
 _AXIS = {
     "known": "facts that the last layer answers, %",
     "inner": "facts that only this layer reads, %",
@@ -104,7 +104,7 @@ def _shade(figure: go.Figure, points: pd.DataFrame, row: int) -> None:
         fill="toself",
         mode="lines",
         line={"width": 0},
-        fillcolor=theme.faint(LOOKS["read"][1], 0.22),
+        fillcolor=theme.faint(_SHADE, 0.25),
         hoverinfo="skip",
         showlegend=False,
         name=SHADED,

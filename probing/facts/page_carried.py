@@ -59,19 +59,21 @@ def draw_carried_pair(view: View, tuned: str, base: str) -> None:
             "Of {lost:,} facts that {tuned} lost, layer {layer} still reads {read:,}; of {measured:,} of these that"
             " were tried, its state brings back {carried:,}."
         )
-        names = ("lost", "layer", "read", "measured", "carried")
-        st.markdown(filled(words, tuned=view.name(tuned), **{name: int(best[name]) for name in names}))
+        numbers = {name: int(best[name]) for name in ("lost", "layer", "read", "measured", "carried")}
+        st.markdown(filled(words, tuned=view.name(tuned), **numbers))
+    _curves(view, runs, view.read(by_layer, tuple(runs["run_id"])))
+    if len(table):
+        st.markdown("### Lost facts, layer by layer")
         shares = {name: table[name].where(table["measured"].map(may_be_shown)) for name in SHARES}
         blocks.table_with_download(
             table,
             shown=table.assign(**shares),
             stamp=_stamp(view, runs),
             name="carried-lost",
-            height=38 + 35 * 4,
-            column_order=["layer", *names[::2], "read", "read_share", *SHARES],
+            height=38 + 35 * min(len(table), 13),
+            column_order=["layer", "lost", "read", "read_share", "measured", "carried", *SHARES],
             column_config={name: st.column_config.NumberColumn(format="percent") for name in ("read_share", *SHARES)},
         )
-    _curves(view, runs, view.read(by_layer, tuple(runs["run_id"])))
 
 
 def _runs(view: View, models: list[str]) -> pd.DataFrame | None:
