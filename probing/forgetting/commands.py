@@ -6,6 +6,7 @@ import typer
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NO_TEST, WRONG, YARDSTICKS
 from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
+from probing.forgetting.savings import SAVINGS, TOO_FEW
 from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
 
@@ -21,6 +22,7 @@ def recover(request: RecoverRequest) -> None:
     """
     import pandas as pd
 
+    from probing.forgetting import report_savings
     from probing.forgetting.recover import recover as workflow
     from probing.forgetting.report_outcome import in_words, tested, usual
 
@@ -63,6 +65,9 @@ def recover(request: RecoverRequest) -> None:
     )
     for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
+    if request.savings:
+        saved = report_savings.in_words(report_savings.compared(pd.DataFrame(rows["forgetting_savings"])))
+        typer.echo(f"\n{SAVINGS if saved else TOO_FEW}" + "".join(f"\n- {line}" for line in saved))
     tests = tested(against)
     groups = (
         "planted answers minus wrong guesses"

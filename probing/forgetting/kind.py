@@ -2,6 +2,7 @@
 
 from probing.forgetting import tables
 from probing.forgetting.memory import GROUPS, LOST, NEVER_KNOWN
+from probing.forgetting.savings import MEASURES
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import forgetting_runs, series_runs
 from probing.forgetting.tables import SERIES_TABLES
@@ -39,6 +40,9 @@ _TRIED = ", ".join(
         *((RELEARNED, steps, protocol) for protocol in RELEARNED_BY for steps in STEPS),
     )
 )
+
+#: Rows of the savings of one group.
+_LOOKS = f"{len(MEASURES)} * (1 + json_array_length(TRY_CAST(conf ->> '$.savings' AS JSON) -> '$.passes'))"
 
 SCANS: dict[str, str] = {}
 RULES = (
@@ -92,6 +96,11 @@ RULES = (
             WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
             AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
         "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",
+    ),
+    Rule(
+        f"""SELECT s.run_id AS id, s.asked, count(*) AS n, any_value({_LOOKS}) AS wanted
+            FROM forgetting_savings s JOIN {ASKED} USING (run_id) GROUP BY s.run_id, s.asked HAVING n <> wanted""",
+        "savings of {asked}: {n:,} rows, expected {wanted:,}",
     ),
     Rule(
         f"""SELECT s.run_id AS id, s.way, s.level, s.protocol FROM forgetting_shares s JOIN {ASKED} USING (run_id)

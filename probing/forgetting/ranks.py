@@ -82,6 +82,20 @@ def first_answers(encoder: Encoder, prompts: Prompts, targets: Sequence[Sequence
     return first_token, first_logp, rank, logp
 
 
+def choice_logps(
+    encoder: Encoder, prompts: Prompts, choices: Sequence[NDArray[np.int64]]
+) -> tuple[NDArray[np.int64], list[NDArray[np.float64]]]:
+    """First token of each prompt at the last layer, and the log-probabilities of the tokens that it may have."""
+    first = np.zeros(len(prompts.rows), np.int64)
+    logps = [np.zeros(0)] * len(first)
+    for batch, states in _batches(encoder, prompts):
+        logits = encoder.head(states[encoder.depth]).float().log_softmax(1).cpu()
+        first[batch] = logits.argmax(1).numpy()
+        for row, n in zip(logits.numpy().astype(np.float64), batch, strict=True):
+            logps[n] = row[choices[n]]
+    return first, logps
+
+
 def ranks(
     encoder: Encoder, prompts: Prompts, targets: Sequence[int], heads: Mapping[int, Head] | None = None
 ) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest
+from probing.forgetting.savings import SavingsRecipe, savings_rows
+from probing.forgetting.savings_curves import savings
 from probing.forgetting.ways import (
     ANY,
     AS_IT_IS,
@@ -233,6 +235,7 @@ class _Asked:
     text: Sequence[str]  #: that the head is fitted to
     other: FactSet | None  #: the same facts in another wording, as far as it has them; None: they are not asked again
     planted: int = 0  #: how many facts the base was taught before
+    savings: bool = False  #: whether what the base said is taught again beside counterfeits
 
 
 def recover(request: RecoverRequest, say: Say = print) -> Rows:
@@ -244,13 +247,14 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     used, target = set_threads(request.threads), request.out or runs_folder()
     for folder in (cache_folder(), target):
         require_writable(folder)
-    asked = _opened(request, used, say)
+    asked = replace(_opened(request, used, say), savings=request.savings)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(
         k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
     )
     config = _configuration(asked, recipe, request.positions, used)
-    run = RunFiles(config, TABLES, target)
+    tables = (*(["forgetting_savings"] if request.savings else []), *TABLES)
+    run = RunFiles(config, tables, target)
     say(f"{asked.tuned.name} and its base {asked.base.name}, {len(asked.kept.facts):,} facts of {asked.kept.probe_set}")
     folder = cache_folder() / "forgetting" / config.fingerprint
     # One process per run: the second waits, and then finds it finished.
@@ -265,7 +269,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
             run.write(_found(asked, config, recipe, folder), asked.tuned)
             shutil.rmtree(folder, ignore_errors=True)
             say(f"  {config.fingerprint}: {run.file(TABLES[-1])}")
-    return {table: read_table(run.file(table), table).to_pylist() for table in TABLES}
+    return {table: read_table(run.file(table), table).to_pylist() for table in tables}
 
 
 def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
@@ -328,6 +332,7 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
         planted=asked.planted,
         other_templates=asked.other.template_set if asked.other else "",
         other_sha256=_sha256([fact.prompt for fact in asked.other.facts]) if asked.other else "",
+        savings=canonical_json(vars(SavingsRecipe())) if asked.savings else "",
     )
 
 
@@ -344,12 +349,14 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         ways = list(try_ways(work, answered, groups, bar.update))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
+    saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
     return {
         **run_rows(config, asked.kept, answered, asked.tuned.layers, work.not_put_back),
         **summary_rows(run_id, found),
         "forgetting_facts": fact_rows(
             run_id, asked.kept, answered, groups, ways, found, asked.exposure, _reworded(asked, groups, recipe.k)
         ),
+        "forgetting_savings": savings_rows(run_id, saved),
     }
 
 

@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from probing.forgetting import report_outcome, report_series
+from probing.forgetting import report_outcome, report_savings, report_series
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
-from probing.forgetting.store import by_relation, forgetting_runs
+from probing.forgetting.store import by_relation, forgetting_runs, runs_with_savings
 from probing.forgetting.ways import LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
@@ -15,11 +15,17 @@ from probing.kernel.store.database import Database
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
+_SAVINGS_SHOWN = Columns("model asked measure passes taught counterfeit difference low high detectable")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
 def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
     return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted)
+
+
+def _savings(db: Database, choice: Choice) -> pd.DataFrame:
+    given = (choice["model"], choice["probe_set"], choice["k"])
+    return report_savings.savings(db, stored_runs(db, *given, planted=True, among=runs_with_savings(db)))
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
@@ -69,6 +75,13 @@ FORGETTING = Reports(
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
+        ),
+        Report(
+            "savings",
+            "relearned beside counterfeits",
+            _savings,
+            report_savings.SAVINGS,
+            shown=_SAVINGS_SHOWN,
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),

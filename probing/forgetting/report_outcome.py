@@ -1,6 +1,6 @@
 """What became of the facts that a base knew: kept, come back by a way next to its yardsticks, or not."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -43,13 +43,15 @@ def stored_runs(
     probe_sets: Sequence[str] | None = None,
     ks: Sequence[int] | None = None,
     planted: bool = False,
+    among: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
     The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
-    controls are last. ``planted`` keeps controls with planted facts.
+    controls are last. ``planted`` keeps controls with planted facts, ``among`` only runs of these ids.
     """
     runs = named(forgetting_runs(db))
+    runs = runs if among is None else runs[runs["run_id"].isin(list(among))]
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(values))] if values is not None else runs

@@ -43,6 +43,13 @@ class RecoverRequest(OfModel):
             least=50,
         ),
     ] = None
+    savings: Annotated[
+        bool,
+        Option(
+            "Also teach what the base said, and counterfeits of equal probability, in one training: which is learned"
+            " faster?"
+        ),
+    ] = False
     text: Annotated[
         Path | None,
         Option("Text for the fitted head, in the form of WikiText; none: the fetched WikiText-2, validation part."),

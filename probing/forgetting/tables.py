@@ -5,6 +5,7 @@ import math
 import pyarrow as pa
 
 from probing.forgetting.memory import GROUPS, YARDSTICKS
+from probing.forgetting.savings import MEASURES, SAVED
 from probing.forgetting.series import ENDS, KNOWN_UP_TO
 from probing.forgetting.ways import LOST_OUTCOMES, PROTOCOLS, REWORDED, WAYS
 from probing.kernel.store.columns import (
@@ -154,6 +155,28 @@ TABLES = (
         ),
         per="run_id",
         version=2,
+    ),
+    Table(
+        "forgetting_savings",
+        "What became of answers that were taught again, and of counterfeits, in one training after so many passes over"
+        " all lessons; difference with its 95 % interval.",
+        "run_id asked measure passes",
+        (
+            RUN_ID,
+            text("asked", "whose answers were taught", tuple(SAVED)),
+            text("measure", "share of answers that are first, or nats of log-probability that they gained", MEASURES),
+            small("passes", "passes over the lessons; 0: mean of all looks"),
+            real("taught", "mean over the answers that were taught"),
+            real("counterfeit", "mean over the counterfeits that were taught in place of others"),
+            real("low", "lower end of the interval of the difference"),
+            real("high", "upper end of it"),
+            real("error", "standard error of the difference", 0),
+            count("n", "answers that were taught", 1),
+            count("n_counterfeit", "counterfeits that were taught", 1),
+            count("able", "answers that have a counterfeit", 1),
+            count("answers", "answers of which these are", 1),
+        ),
+        per="run_id",
     ),
 )
 

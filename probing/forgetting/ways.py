@@ -114,6 +114,8 @@ class ForgettingRunConfig(Provenance):
     other_sha256: str = ""
     #: Facts that the base was taught before the same fine-tuning was done again.
     planted: int = 0
+    #: Recipe of savings, as canonical JSON; empty: none were measured.
+    savings: str = ""
 
 
 #: What reads the layers.

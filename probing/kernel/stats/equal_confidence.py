@@ -137,6 +137,25 @@ def at_equal_confidence(first: Answers, second: Answers, both: bool = False) -> 
     return Difference(*shares[0], low, high, error, first.n, second.n)
 
 
+def randomised(
+    values: NDArray[np.float64], chosen: NDArray[np.bool_], clusters: NDArray[np.int64]
+) -> Difference | None:
+    """The mean of the values that a coin chose, minus that of the others; all (answers,).
+
+    None if either side has only one cluster.
+    """
+    sides = (chosen, ~chosen)
+    fewest = min(len(np.unique(clusters[side])) for side in sides)
+    if fewest < 2:
+        return None
+    own, other = (float(values[side].mean()) for side in sides)
+    _, place = np.unique(clusters, return_inverse=True)
+    sums = np.bincount(place, np.where(chosen, (values - own) / chosen.sum(), (other - values) / (~chosen).sum()))
+    variance = float(sums @ sums) * _few(len(sums))
+    _, low, high, error = _interval(values[None], clusters, lambda _: (own - other, variance), fewest)
+    return Difference(own, other, low, high, error, int(chosen.sum()), int((~chosen).sum()))
+
+
 def _interval(
     back: NDArray[np.float64] | NDArray[np.bool_],
     clusters: NDArray[np.int64],

@@ -1,0 +1,130 @@
+"""Savings: counterfeits are what they are said to be, the interval holds, and planted controls have the right sign."""
+
+import copy
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy import special
+
+from probing.facts.askable import answer_ids
+from probing.forgetting.memory import LOST, WRONG, groups_of
+from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, SavingsRecipe
+from probing.forgetting.savings_curves import counterfeits, saved_groups, savings
+from probing.forgetting.ways_back import RecoveryWork, recovery_answers
+from probing.kernel.models.load import load_encoder
+from probing.kernel.stats.equal_confidence import randomised
+from tests.forgetting.planted import KNOWN, facts, planted_base, trained
+
+torch.set_num_threads(1)
+#: There are six answers of a relation at most, so that few are within a quarter of a nat.
+RECIPE = SavingsRecipe(rate=3e-4, nats=1.0)
+
+
+@pytest.fixture(scope="module")
+def base(folder_of_run):
+    return load_encoder(planted_base(folder_of_run), device="cpu")
+
+
+def shaken(base):
+    """The base with noise on all weights: most answers are lost, and still in the weights."""
+    body, random = copy.deepcopy(base.body), torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        for one in body.parameters():
+            one.add_(torch.randn(one.shape, generator=random) * 0.5 * one.std())
+    return replace(base, name="shaken", body=body.eval(), weights_id="shaken")
+
+
+def asked(base, tuned, folder):
+    work = RecoveryWork(base, tuned, facts(), answer_ids(facts(), base), lambda _: None, folder)
+    answers = recovery_answers(work)
+    return work, answers, groups_of(answers, 1, 2000)
+
+
+def of_mean(found, group, measure=FIRST):
+    (one,) = (one for one in found if (one.group, one.measure, one.passes) == (group, measure, ALL_LOOKS))
+    return one
+
+
+def test_answers_that_were_lost_are_saved_and_those_of_an_untaught_twin_are_not(base, tmp_path):
+    saved = savings(*asked(base, shaken(base), tmp_path / "shaken"), RECIPE)
+    twin = savings(*asked(base, trained(facts()[KNOWN:], tmp_path / "twin", seed=4), tmp_path / "work"), RECIPE)
+    for measure, least in ((FIRST, 0.1), (GAINED, 0.3)):
+        assert of_mean(saved, LOST, measure).difference.value > least
+        untaught = of_mean(twin, LOST, measure).difference
+        assert untaught.low < 0 < untaught.high and untaught.n > 10 < untaught.n_yardstick
+    for one in saved:
+        assert one.difference.n + one.difference.n_yardstick <= one.able <= one.answers
+    curve = [one.difference.share for one in saved if (one.group, one.measure) == (LOST, FIRST) and one.passes]
+    assert len(curve) == len(RECIPE.passes) and curve[0] < curve[-1]
+    assert of_mean(saved, LOST).difference.share == pytest.approx(np.mean(curve))
+    other = replace(RECIPE, rate=1e-2)
+    assert savings(*asked(base, shaken(base), tmp_path / "shaken"), other) == saved, "a finished training is read"
+
+
+def test_a_counterfeit_is_an_equally_probable_answer_that_nobody_gives(base, tmp_path):
+    work, answers, groups = asked(base, shaken(base), tmp_path)
+    logits = []
+    with torch.inference_mode():
+        for row, place in zip(work.prompts.rows, work.prompts.positions, strict=True):
+            states = work.tuned.body(input_ids=torch.tensor([row])).last_hidden_state[0, place]
+            logits.append(work.tuned.head(states).log_softmax(-1))
+    of_relation = {name: set() for name in answers.relations}
+    for relation, token in zip(answers.relations, work.gold, strict=True):
+        of_relation[relation].add(token)
+    for name in (LOST, WRONG):
+        group, able = groups.of[name], 0
+        for n, target, other in zip(group.facts, group.targets, counterfeits(work, answers, group, 1.0), strict=True):
+            logp, never = logits[n], {int(target), work.gold[n], int(answers.said[n]), int(logits[n].argmax())}
+            near = {t for t in of_relation[answers.relations[n]] - never if abs(logp[t] - logp[target]) <= 1 + 1e-5}
+            assert other in near or (other == -1 and not any(abs(logp[t] - logp[target]) < 1 - 1e-5 for t in near))
+            able += other != -1
+        assert able > len(group.facts) / 4
+
+
+def test_a_prompt_is_taught_one_answer_and_planted_answers_are_a_group_of_their_own(base, tmp_path):
+    _, answers, groups = asked(base, shaken(base), tmp_path)
+    same = ["one prompt"] * len(facts())
+    assert sum(len(group.facts) for group in saved_groups(answers, groups, same, ()).values()) == 1
+    own = [fact.prompt for fact in facts()]
+    every = saved_groups(answers, groups, own, ["planted", "guessed"] * (len(own) // 2))
+    assert set(every[LOST_PLANTED].facts % 2) == {0} and set(every[LOST].facts % 2) == {1}
+    assert len(every[LOST].facts) + len(every[LOST_PLANTED].facts) == len(groups.of[LOST].facts)
+    times = Counter(n for group in every.values() for n in group.facts.tolist())
+    assert set(times.values()) == {1}
+
+
+def shares_of_few(size, random):
+    """A null: relation and answer of each lost fact, common ones first, what is taught by a coin, and its outcome.
+
+    Taught answers share an effect of one logit, and so do the facts of one right answer.
+    """
+    relations = random.integers(0, 30, size)
+    answers = np.minimum(random.zipf(1.6, (2, size)), 60) - 1
+    coin = random.random(size) < 0.5
+    own, taught = (relations * 60 + one for one in (answers[0], np.where(coin, *answers)))
+    effects = random.standard_normal((2, 30 * 60))
+    back = random.random(size) < special.expit(effects[0][taught] + effects[1][own] - 0.5)
+    return back * random.integers(1, 6, size) / 5, coin, taught
+
+
+@pytest.mark.parametrize(("size", "seen"), [(50, 0.45), (500, 0.12), (5000, 0.07)])
+def test_the_interval_leaves_out_0_in_5_of_100_cases_where_coins_decide_nothing(size, seen):
+    random = np.random.default_rng(size)
+    draws = [randomised(*shares_of_few(size, random)) for _ in range(400)]
+    found = [one for one in draws if one is not None]
+    assert len(found) > 390
+    # 400 draws of 5 % err by 1.1 points; answers that both a coin and its fact share make the interval wider.
+    assert np.mean([one.low > 0 or one.high < 0 for one in found]) < 0.075
+    assert 2.8 * np.mean([one.error for one in found]) < seen
+    errors = np.std([one.value for one in found]), np.mean([one.error for one in found])
+    assert 0.6 < errors[0] / errors[1] < 1.1
+
+
+def test_one_side_of_one_cluster_is_not_compared():
+    values, coin = np.array([1.0, 0.0, 1.0, 1.0]), np.array([True, True, False, False])
+    assert randomised(values, coin, np.array([1, 2, 3, 3])) is None
+    found = randomised(values, coin, np.array([1, 2, 3, 4]))
+    assert (found.share, found.yardstick, found.n, found.n_yardstick) == (0.5, 1.0, 2, 2)
