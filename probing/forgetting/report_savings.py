@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from probing.forgetting import store
-from probing.forgetting.memory import LOST, WRONG, detectable
+from probing.forgetting.memory import LOST, detectable
 from probing.forgetting.report_outcome import KEYS, with_keys
 from probing.forgetting.savings import ALL_LOOKS, FIRST, conclusion, said_of
 from probing.kernel.columns import Columns
@@ -40,4 +40,4 @@ def in_words(rows: Any) -> list[str]:
     of = {row["asked"]: row for row in means.to_dict("records")}
     if LOST not in of:
         return []
-    return [*(said_of(row) for row in of.values()), conclusion(of[LOST], of.get(WRONG))]
+    return [*(said_of(row) for row in of.values()), conclusion(of)]

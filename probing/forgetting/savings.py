@@ -82,19 +82,28 @@ def said_of(row: Mapping[str, Any]) -> str:
     return words if low > 0 or high < 0 else f"{words}; about {detectable(error):.1f} would be seen in 4 of 5 cases"
 
 
-def conclusion(lost: Mapping[str, Any], wrong: Mapping[str, Any] | None) -> str:
-    """What the savings of lost facts say, beside those of wrong answers.
+def conclusion(of: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the savings say of what the base said; ``of``: group -> its row.
 
-    >>> lost = {"difference": 0.5, "low": 0.4, "high": 0.6, "error": 0.05}
-    >>> conclusion(lost, {"difference": 0.45, "low": 0.3, "high": 0.6, "error": 0.08})
+    Right answers that neither model gave are saved, too, as the base holds them likely. So what it said must be saved
+    more than these; where there are none, more than not at all.
+
+    >>> lost, never = ({"difference": n, "error": 0.02} for n in (0.4, 0.3))
+    >>> conclusion({LOST: lost, WRONG: lost, NEVER_KNOWN: never})
     'What the base said, right or wrong, is still in the weights.'
-    >>> conclusion(lost, None), conclusion(lost | {"low": -0.1}, None)
-    ('What the base said rightly is still in the weights.', 'Still in the weights? Cannot tell.')
+    >>> conclusion({LOST: lost, WRONG: never, NEVER_KNOWN: never})
+    'What the base said rightly is still in the weights; of what it said wrongly: cannot tell.'
+    >>> conclusion({LOST: never, NEVER_KNOWN: never})
+    'Is what the base said still in the weights? Cannot tell.'
     """
-    if lost["low"] <= 0:
-        return "Still in the weights? Cannot tell."
-    if wrong is None or wrong["low"] <= 0:
-        return "What the base said rightly is still in the weights."
-    gap, error = lost["difference"] - wrong["difference"], np.hypot(lost["error"], wrong["error"])
-    less = ", right answers more than wrong ones" if gap > 1.96 * error else ""
-    return f"What the base said, right or wrong, is still in the weights{less}."
+    least = of.get(NEVER_KNOWN, {"difference": 0, "error": 0})
+
+    def more(group: str) -> bool:
+        row = of.get(group, least)
+        return bool(row["difference"] - least["difference"] > 1.96 * np.hypot(row["error"], least["error"]))
+
+    if not more(LOST):
+        return "Is what the base said still in the weights? Cannot tell."
+    if more(WRONG):
+        return "What the base said, right or wrong, is still in the weights."
+    return "What the base said rightly is still in the weights; of what it said wrongly: cannot tell."

@@ -21,6 +21,10 @@ import probing.forgetting.recover as module
 from probing.facts.askable import answer_ids
 from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
 from probing.forgetting.ranks import Prompts, ranks
+from probing.forgetting.report_outcome import stored_runs
+from probing.forgetting.report_savings import compared, in_words, savings
+from probing.forgetting.savings import TOO_FEW
+from probing.forgetting.store import runs_with_savings
 from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
 from probing.forgetting.ways_back import RelearnRecipe, relearned
 from probing.kernel.errors import HubError, StoreError
@@ -28,6 +32,7 @@ from probing.kernel.fact import Fact
 from probing.kernel.models.load import load_encoder
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
+from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table, write_table
 from tests.forgetting.planted import KNOWN, SENTENCES, facts, planted_base
 from tests.shipped_facts import asked_facts
@@ -155,6 +160,29 @@ def test_at_rank_10_other_facts_are_known_and_the_run_is_another(run, cache, fol
     assert (
         row["k"] == 10 and row["known"] >= KNOWN and len(lost) == row["lost"] and min(one["rank"] for one in lost) == 11
     )
+
+
+def test_savings_are_another_run_whose_report_and_words_have_the_stored_numbers(run, cache, folders, first, asked):
+    output = recovered(run, folders, asked, "spoilt", "--savings").output
+    ((row,), (plain,)), saved = (
+        (rows_of(each, "forgetting_runs") for each in (asked, first[1])),
+        rows_of(asked, "forgetting_savings"),
+    )
+    assert "savings" in json.loads(row["config"]) and "savings" not in json.loads(plain["config"])
+    shares = [rows_of(each, "forgetting_shares") for each in (asked, first[1])]
+    assert [one | {"run_id": ""} for one in shares[0]] == [one | {"run_id": ""} for one in shares[1]]
+    assert {one["passes"] for one in saved} == {0, 1, 2, 3, 4, 6} and {one["run_id"] for one in saved} == {
+        row["run_id"]
+    }
+    with open_database(asked / "runs", first[1] / "runs") as db:
+        reported = savings(db, stored_runs(db, among=runs_with_savings(db)))
+    assert len(reported) == len(saved) and set(reported["taught"]) == {one["taught"] for one in saved}
+    for line in in_words(compared(pd.DataFrame(saved))) or [TOO_FEW]:
+        assert line in output
+    assert check_store([asked / "runs"]) == []
+    (path,) = files_of("forgetting_savings", asked / "runs")
+    write_table("forgetting_savings", saved[1:], path)
+    assert any("expected 12" in problem for problem in check_store([asked / "runs"]))
 
 
 def test_lost_facts_are_asked_once_more_in_another_wording_and_tested_where_the_text_is_known(
