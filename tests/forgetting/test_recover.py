@@ -19,14 +19,15 @@ from transformers import AutoModelForMaskedLM
 
 import probing.forgetting.recover as module
 from probing.facts.askable import answer_ids
-from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN
+from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN, groups_of
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_savings import compared, in_words, savings
-from probing.forgetting.savings import TOO_FEW
+from probing.forgetting.savings import TOO_FEW, SavingsRecipe
+from probing.forgetting.savings_curves import savings as savings_of
 from probing.forgetting.store import runs_with_savings
 from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
-from probing.forgetting.ways_back import RelearnRecipe, relearned
+from probing.forgetting.ways_back import RecoveryWork, RelearnRecipe, recovery_answers, relearned
 from probing.kernel.errors import HubError, StoreError
 from probing.kernel.fact import Fact
 from probing.kernel.models.load import load_encoder
@@ -435,3 +436,26 @@ def test_a_model_that_was_never_taught_remembers_nothing(recovered_plants, shipp
     assert "right answers that the text never had" in set(against["yardstick"])
     said = output.split("Memory?")[1]
     assert UNKNOWN in said and f": {MEMORY}" not in said
+
+
+@pytest.mark.slow
+def test_planted_answers_that_were_lost_are_saved_and_an_untaught_base_saves_none(shipped, tmp_path):
+    # Both are trained on other arbitrary answers, until most planted ones are lost.
+    unknown = shipped[shipped["gold_rank"] > 10].drop_duplicates("prompt").head(700)
+    random = np.random.default_rng(3)
+    few = {name: rows.drop_duplicates().head(30).tolist() for name, rows in unknown.groupby("relation")["object"]}
+    facts = facts_of(unknown, [str(random.choice(few[name])) for name in unknown["relation"]])
+    base = load_encoder(taught(facts[:400], tmp_path / "taught"), device="cpu")
+    prompts, gold = Prompts.of([fact.prompt for fact in facts], base), answer_ids(facts, base)
+    found = {}
+    for name, start in (("planted", base), ("twin", load_encoder(BASE, device="cpu"))):
+        spoiling = RelearnRecipe(rate=5e-4, steps=(10,))
+        ((_, tuned),) = relearned(start, prompts.some(range(400, 700)), gold[400:], spoiling, seed=7)
+        work = RecoveryWork(base, tuned, facts[:400], gold[:400], lambda _: None, tmp_path / name)
+        asked = recovery_answers(work)
+        saved = savings_of(work, asked, groups_of(asked, 1, 2000), SavingsRecipe(passes=(1, 2, 3)))
+        (found[name],) = (
+            one.difference for one in saved if (one.group, one.measure, one.passes) == ("lost", "first", 0)
+        )
+    assert found["planted"].low > 0.2 and found["planted"].n > 100 < found["twin"].n
+    assert found["twin"].low < 0 < found["twin"].high and found["twin"].value < 0.1
