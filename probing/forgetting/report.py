@@ -6,7 +6,7 @@ from probing.forgetting import report_outcome, report_savings, report_series
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
-from probing.forgetting.store import by_relation, forgetting_runs, runs_with_savings
+from probing.forgetting.store import by_relation, forgetting_runs
 from probing.forgetting.ways import LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
@@ -24,8 +24,7 @@ def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
 
 
 def _savings(db: Database, choice: Choice) -> pd.DataFrame:
-    given = (choice["model"], choice["probe_set"], choice["k"])
-    return report_savings.savings(db, stored_runs(db, *given, planted=True, among=runs_with_savings(db)))
+    return report_savings.savings(db, choice["model"], choice["probe_set"], choice["k"])
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
@@ -76,13 +75,7 @@ FORGETTING = Reports(
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
         ),
-        Report(
-            "savings",
-            "relearned beside counterfeits",
-            _savings,
-            report_savings.SAVINGS,
-            shown=_SAVINGS_SHOWN,
-        ),
+        Report("savings", "relearned beside counterfeits", _savings, report_savings.SAVINGS, shown=_SAVINGS_SHOWN),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),
         Report("relations", "lost facts by relation", _relations),

@@ -1,29 +1,35 @@
 """Savings: is what the base said relearned faster than counterfeits of equal probability?"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from probing.forgetting import store
 from probing.forgetting.memory import LOST, detectable
-from probing.forgetting.report_outcome import KEYS, with_keys
+from probing.forgetting.report_outcome import KEYS, stored_runs, with_keys
 from probing.forgetting.savings import ALL_LOOKS, FIRST, conclusion, said_of
 from probing.kernel.columns import Columns
 from probing.kernel.store.database import Database
 
-SAVINGS = Columns(
-    KEYS,
-    "asked measure passes taught counterfeit difference low high n n_counterfeit able answers detectable",
-)
+_NUMBERS = "asked measure passes taught counterfeit difference low high n n_counterfeit able answers detectable"
+SAVINGS = Columns(KEYS, _NUMBERS)
 
 
-def savings(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
+def savings(
+    db: Database,
+    models: Sequence[str] | None = None,
+    probe_sets: Sequence[str] | None = None,
+    ks: Sequence[int] | None = None,
+) -> pd.DataFrame:
     """What became of taught answers and of counterfeits after so many passes over all lessons; 0: mean of all looks.
 
     ``taught`` and ``counterfeit`` are shares that are first, or nats of log-probability gained; of ``answers`` of the
     group, ``able`` have a counterfeit; ``detectable`` would be seen in four of five cases.
     """
-    return SAVINGS.of(with_keys(runs, compared(store.savings(db))))
+    rows = store.savings(db)
+    runs = stored_runs(db, models, probe_sets, ks, planted=True, among=set(rows["run_id"]))
+    return SAVINGS.of(with_keys(runs, compared(rows)))
 
 
 def compared(rows: pd.DataFrame) -> pd.DataFrame:

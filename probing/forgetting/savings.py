@@ -55,17 +55,11 @@ def savings_rows(run_id: str, found: Sequence[Saved]) -> list[dict[str, Any]]:
         {
             "run_id": run_id,
             "asked": one.group,
-            "measure": one.measure,
-            "passes": one.passes,
+            **{name: getattr(one, name) for name in ("measure", "passes", "able", "answers")},
+            **{name: getattr(one.difference, name) for name in ("low", "high", "error", "n")},
             "taught": one.difference.share,
             "counterfeit": one.difference.yardstick,
-            "low": one.difference.low,
-            "high": one.difference.high,
-            "error": one.difference.error,
-            "n": one.difference.n,
             "n_counterfeit": one.difference.n_yardstick,
-            "able": one.able,
-            "answers": one.answers,
         }
         for one in found
     ]

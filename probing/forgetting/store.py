@@ -53,11 +53,6 @@ def excesses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     return db.query(f"SELECT * FROM forgetting_excesses s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
 
 
-def runs_with_savings(db: Database) -> list[str]:
-    """Ids of the runs whose savings were measured."""
-    return db.query("SELECT DISTINCT run_id FROM forgetting_savings")["run_id"].tolist()
-
-
 def savings(db: Database) -> pd.DataFrame:
     """The savings of all runs, with the columns of ``forgetting_savings``."""
     return db.query("SELECT * FROM forgetting_savings ORDER BY ALL")

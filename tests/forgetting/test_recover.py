@@ -21,11 +21,9 @@ import probing.forgetting.recover as module
 from probing.facts.askable import answer_ids
 from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN, groups_of
 from probing.forgetting.ranks import Prompts, ranks
-from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_savings import compared, in_words, savings
 from probing.forgetting.savings import TOO_FEW, SavingsRecipe
 from probing.forgetting.savings_curves import savings as savings_of
-from probing.forgetting.store import runs_with_savings
 from probing.forgetting.ways import LOST_OUTCOMES, NOT_OTHERWISE, NOT_RECOVERED, REWORDED, usual_protocol
 from probing.forgetting.ways_back import RecoveryWork, RelearnRecipe, recovery_answers, relearned
 from probing.kernel.errors import HubError, StoreError
@@ -176,7 +174,7 @@ def test_savings_are_another_run_whose_report_and_words_have_the_stored_numbers(
         row["run_id"]
     }
     with open_database(asked / "runs", first[1] / "runs") as db:
-        reported = savings(db, stored_runs(db, among=runs_with_savings(db)))
+        reported = savings(db)
     assert len(reported) == len(saved) and set(reported["taught"]) == {one["taught"] for one in saved}
     for line in in_words(compared(pd.DataFrame(saved))) or [TOO_FEW]:
         assert line in output
