@@ -19,6 +19,7 @@ from probing.kernel.text import (
     CONTROL,
     an_object,
     counted,
+    decoded,
     in_short,
     json_object,
     refuse_half_characters,
@@ -31,25 +32,6 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
 #: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than
 #: semicolons.
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
-_SHEET, _WRITE = "export the sheet as CSV (UTF-8)", "write it as Parquet or CSV"
-#: How a file begins that is no text -> what it is, and what to do.
-_NO_TEXT = {
-    b"PK\x03\x04": f"is a spreadsheet workbook or an archive, whatever its name; {_SHEET}, or unpack it",
-    b"\xd0\xcf\x11\xe0": f"is an old spreadsheet workbook, whatever its name; {_SHEET}",
-    b"\x1f\x8b": "is compressed with gzip; unpack it",
-    b"BZh": "is compressed with bzip2; unpack it",
-    b"\xfd7zXZ": "is compressed with xz; unpack it",
-    b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it",
-    b"ARROW1": f"is an Arrow or Feather file; {_WRITE}",
-    b"\xff\xff\xff\xff": f"is a stream of Arrow, as huggingface's save_to_disk writes it; {_WRITE}",
-    b"FEA1": f"is a Feather file; {_WRITE}",
-    **{bytes([0x80, protocol]): f"is a pickle of Python, which is not opened; {_WRITE}" for protocol in range(2, 6)},
-    b"\xff\xfe\0\0": "is UTF-32; save it as UTF-8",
-    b"\0\0\xfe\xff": "is UTF-32; save it as UTF-8",
-    b"<!DOCTYPE html": "is a web page; download the file itself",
-    b"<html": "is a web page; download the file itself",
-    b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
-}
 #: Texts of a cell that programs write where there is nothing, in lower case.
 NOTHING = frozenset(
     ("nan", "null", "n/a", "#n/a", "<na>", r"\n", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!")
@@ -246,7 +228,7 @@ def read_table(data: Any, name: str, kind: Kind) -> Table:
         except (pyarrow.ArrowException, OSError) as error:
             raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
     if isinstance(data, str | bytes):
-        text = _decoded(data, name, kind)
+        text = decoded(data, name, kind.error)
         if Path(name).suffix.lower() in (".json", ".jsonl") or _JSON.match(text):
             return _json(text, name, kind)
         return _separated(text, name, kind)
@@ -276,30 +258,6 @@ def read_table(data: Any, name: str, kind: Kind) -> Table:
 def _key(name: Any) -> str:
     # Without accents, which are letters of their own in some files and signs after a letter in others.
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", str(name))).casefold()
-
-
-def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
-    r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
-    if isinstance(content, bytes):
-        for start, what in _NO_TEXT.items():
-            if content.startswith(start):
-                raise kind.error(f"{name} {what}")
-        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-        if encoding == "utf-8" and (zeros := content[:1000].count(0)) > len(content[:1000]) // 4:
-            seems = "UTF-32" if 2 * zeros > len(content[:1000]) else "UTF-16"
-            raise kind.error(f"{name} seems to be {seems} without a byte order mark; save it as UTF-8")
-        try:
-            content = content.decode(encoding)
-        except UnicodeDecodeError as error:
-            line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
-            raise kind.error(
-                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or"
-                " Latin-1); save it as UTF-8"
-            ) from None
-    text = content.removeprefix("\ufeff").replace("\r\n", "\n")
-    text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
-    # Old programs end a file with Ctrl-Z.
-    return re.sub(r"\s*\x1a\s*\Z", "", text)
 
 
 def _json(text: str, name: str, kind: Kind) -> Table:
