@@ -117,14 +117,18 @@ def stripped(text: str) -> str:
 
 
 def label_of(text: str) -> str:
-    """A label as it is counted: without blanks around it, and in NFC, as files have accents in two spellings."""
-    return unicodedata.normalize("NFC", stripped(text))
+    """A label as it is counted: blanks inside are single spaces, and accents are in NFC, one of their two spellings."""
+    return re.sub(r"[^\S\x00-\x1f\x85]+", " ", unicodedata.normalize("NFC", stripped(text)))
 
 
-def alike_but_for_case(names: Iterable[str]) -> list[str]:
-    """The names that differ from another one by case alone, each once."""
-    spelt = Counter(map(str.lower, different := sorted(set(names))))
-    return [name for name in different if spelt[name.lower()] > 1]
+def nearly_equal(names: Iterable[str]) -> list[str]:
+    """The names that differ from another one by case, marks around them or the sign between words alone, each once."""
+
+    def bare(name: str) -> str:
+        return re.sub(r"(?<=\w)[_-](?=\w)", " ", name.lower()).strip(".*_\"'`! ") or name
+
+    spelt = Counter(map(bare, different := sorted(set(names))))
+    return [name for name in different if spelt[bare(name)] > 1]
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:

@@ -51,10 +51,13 @@ _ID = re.compile(r"<?https?://\S+|/\w+/\S+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]
 _TOKEN = r"(?:\[(?:CLS|SEP|PAD)\]|</?s>|<(?:bos|eos|pad)>|<\|endoftext\|>)"
 #: Special tokens that a tokenizer puts around a text itself.
 _TYPED = re.compile(rf"\A(?:{_TOKEN}\s*)+|(?:{_TOKEN}\s*)+\Z")
-#: What a program should have undone: tags and entities of HTML, a letter's escape, but no command of TeX (``\nu``).
+#: What a program should have undone: tags and entities of HTML, a letter's escape, but no command of TeX (``\nu``),
+#: pieces of words, a list or bytes as Python writes them, and UTF-8 that was read as Windows-1252.
 _MARKUP = re.compile(
     r"</?(?:p|br|b|i|u|em|strong|su[bp]|a|div|span|li|[uo]l|t[dr]|h\d|code|font)(?:\s[^<>]*)?/?>"
     rf"|&(?:[A-Za-z]{{2,8}}\d*|#\d+|#x[\da-fA-F]+);|\\(?:[nrt](?![a-z])|u[\da-fA-F]{{4}}|x[\da-fA-F]{{2}})|{_TOKEN}"
+    r"""|(?<!\S)(?:##\w+|[Ġ▁]\w*)|(?m:^(?:b(['"]).*\1|\[(['"]).*\2\])$)"""
+    "|\ufffd|â€|[ÂÃÐÑ][\xa0-\xbfŒœŠšŸŽžƒˆ˜–—‘-„†-•…‰‹›€™]"
 )
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
@@ -126,7 +129,7 @@ class Table:
         """
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
         whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self.filled(place)))}
-        controls, typed_tokens, markup = 0, 0, list[str]()
+        controls, typed_tokens, texts = 0, 0, list[str]()
 
         def made(cells: Sequence[Any]) -> T:
             nonlocal controls, typed_tokens
@@ -139,8 +142,7 @@ class Table:
                 text, n = _TYPED.subn("", stripped(text))
                 typed_tokens += n > 0
                 row[ours] = text.removesuffix(".0") if place in whole else text
-            if match := _MARKUP.search("\n".join(row.values())):
-                markup.append(in_short(match[0]))
+            texts.append("\n".join(row.values()))
             return make(row)
 
         good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
@@ -158,9 +160,7 @@ class Table:
             notes.append(f"numbers that end in .0 are read without it: {', '.join(cut)}")
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
         notes += [f"special tokens at the ends of texts left out: {typed_tokens:,}"] if typed_tokens else []
-        if markup:
-            found = ", ".join(list(dict.fromkeys(markup))[:5])
-            notes.append(f"texts with HTML, escapes or special tokens: {len(markup):,} of {len(self.rows):,} ({found})")
+        notes += signs_of_programs(texts)
         notes += [counted("malformed rows left out", wrong)] if wrong else []
         notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
         if notes or any(ours != theirs for ours, theirs in headings.items()):
@@ -191,6 +191,14 @@ class Table:
             raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
         refuse_half_characters(text := str(cell), repr(self.heads[place]), self.kind.error)
         return text
+
+
+def signs_of_programs(texts: Sequence[str]) -> list[str]:
+    """One note of the texts that hold what a program should have undone, with the first signs; none without them."""
+    found = [in_short(match[0]) for text in texts if (match := _MARKUP.search(text))]
+    which = f"{len(found):,} of {len(texts):,} ({', '.join(list(dict.fromkeys(found))[:5])})"
+    what = "HTML, escapes, pieces of words, special tokens, Python's quotes or a wrong encoding"
+    return [f"texts with {what}: {which}"] * bool(found)
 
 
 def cell_value(cell: Any, joined: bool = False) -> Any:
