@@ -65,10 +65,11 @@ FORGETTING = Reports(
         ),
         Report(
             "memory",
-            "memory, or good guesses",
+            "stated facts minus right answers that the text never had",
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
+            note=lambda table: f"{report_outcome.by_chance(table)}\n",
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),
