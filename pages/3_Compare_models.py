@@ -46,7 +46,7 @@ FLOW_HOW = (
     " again, at most half of all; it is back after 15 steps of training on other facts with other answers. Guesses"
     " come back, too: that a fact does not show that it is remembered or used, and that it does not says nothing on"
     " other ways. Data has each way by itself beside its yardsticks: wrong answers, facts that the base never knew, a"
-    " body with random layers; the test of memory, which says more or less often in 5 of 100 cases by chance; and the"
+    " body with random layers; the test of memory, of which 5 in 100 say more or less often if nothing differs; and the"
     " fates of lost facts at inner layers."
 )
 FATES_CAPTION = "Heights are numbers of facts; each share says what it is a share of. Click a part to open its facts."

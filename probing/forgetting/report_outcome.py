@@ -217,7 +217,8 @@ def in_words(test: Any) -> str:
 def by_chance(tests: pd.DataFrame) -> str:
     """How many of ``tested`` or ``memory`` would say more or less often if nothing differed."""
     n = int((tests["verdict"] != NOTHING).sum())
-    return f"If nothing differed, about {0.05 * n:.1f} of {n} tests would say more or less often by chance (5 %)."
+    rate = "5 %; with one seed more"
+    return f"If nothing differed, about {0.05 * n:.1f} of {n} tests would say more or less often ({rate})."
 
 
 #: Part -> the outcomes that it counts; together they are all facts that the base knew.
