@@ -1,4 +1,4 @@
-"""Planted losses: the cheapest way back is the right one, and facts that were never in the weights are no memory."""
+"""Planted losses: the cheapest way back is the right one, and facts that were never there come back no more often."""
 
 import copy
 import itertools
