@@ -22,7 +22,7 @@ def recover(request: RecoverRequest) -> None:
     import pandas as pd
 
     from probing.forgetting.recover import recover as workflow
-    from probing.forgetting.report_outcome import in_words, tested, usual
+    from probing.forgetting.report_outcome import any_in_words, by_any, by_chance, in_words, tested, usual
 
     rows = workflow(request, typer.echo)
     (run,), facts = rows["forgetting_runs"], [fact for fact in rows["forgetting_facts"] if fact["asked"] == LOST]
@@ -55,6 +55,8 @@ def recover(request: RecoverRequest) -> None:
         by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
         cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in YARDSTICKS)]
         typer.echo(f"| {row.way} | {' | '.join(cells)} |")
+    if beside := any_in_words(by_any(pd.DataFrame(rows["forgetting_facts"]))):
+        typer.echo(f"\n{beside}")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
     typer.echo(
@@ -65,11 +67,11 @@ def recover(request: RecoverRequest) -> None:
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     tests = tested(against)
     groups = (
-        "planted answers minus wrong guesses"
+        "planted answers, as stated facts, minus wrong guesses"
         if run["planted"]
         else "stated facts minus right answers that the text never had"
     )
-    typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
+    typer.echo(f"\nTest of memory, at equal confidence: {groups}. {by_chance(tests)}" if len(tests) else f"\n{NO_TEST}")
     for row in tests.itertuples():
         typer.echo(f"- {called(row.way, row.protocol)}: {in_words(row)}")
 

@@ -7,7 +7,7 @@ from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relati
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs
-from probing.forgetting.ways import LOST_OUTCOMES
+from probing.forgetting.ways import BY_ANY, LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
@@ -57,6 +57,7 @@ FORGETTING = Reports(
             lambda db, choice: report_outcome.outcome(db, _runs(db, choice)),
             report_outcome.OUTCOME,
             shown=_OUTCOME_SHOWN,
+            note=lambda table: f"Guesses come back, too: the report ways has {BY_ANY!r} beside them.\n",
         ),
         Report(
             "ways",
@@ -65,10 +66,11 @@ FORGETTING = Reports(
         ),
         Report(
             "memory",
-            "memory, or good guesses",
+            "stated facts minus right answers that the text never had",
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
+            note=lambda table: f"{report_outcome.by_chance(table)}\n",
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),

@@ -17,6 +17,8 @@ LAYERS_BACK = "layers put back"
 #: The answer is back after training steps on other lost facts with other answers, of other subjects.
 RELEARNED = "relearned"
 WAYS = (OTHER_LAYER, FITTED_HEAD, LAYERS_BACK, RELEARNED)
+#: What at least one of the ways brings back.
+BY_ANY = "one of the ways"
 #: A fact that both models know.
 KEPT = "kept"
 #: A lost fact that the head reads at a layer at which it reads it in the base, too, or only at others.
