@@ -38,7 +38,7 @@ from probing.kernel.stats.intervals import whole_shares, wider
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
 RECOVERED = (1, 10)
-FLOW = "Each lost fact counts once, at the first way that brings it back. Click a part to list its facts."
+FLOW = "Each counts once, at the first way that brings it back. Click a part to list its facts."
 FLOW_HOW = (
     "The base's facts are those whose answer, one token, it ranks within k of all words at its last layer. A lost fact"
     " is tried by four ways, from the cheapest: the base's head reads it at another layer; a head fitted to the last"
@@ -126,15 +126,14 @@ def ways_back(pair: Pair) -> Markdown:
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
-        caption=FLOW,
+        caption=f"{any_in_words(ways)} {FLOW}".strip(),
         how=FLOW_HOW,
         alt="Of 100 facts that the base knew: kept, come back by each way, not back; and gained",
         on_point=lambda point: opened(pair, str(point[0])),
     )
     kept, back, left = (int(parts.loc[parts["kind"] == kind, "of_100"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
     return filled(
-        "Of 100 facts that {base} knew, {model} keeps {kept}; {back} {come} back by one of four ways, {left} {do} not."
-        " {beside}",
+        "Of 100 facts that {base} knew, {model} keeps {kept}; {back} {come} back by one of four ways, {left} {do} not.",
         base=view.name(pair.base),
         model=view.name(pair.tuned),
         kept=kept,
@@ -142,7 +141,6 @@ def ways_back(pair: Pair) -> Markdown:
         come="comes" if back == 1 else "come",
         left=left,
         do="does" if left == 1 else "do",
-        beside=any_in_words(ways),
     )
 
 

@@ -56,7 +56,7 @@ def draw_carried_pair(view: View, tuned: str, base: str) -> None:
     inner = table[table["layer"].between(1, table["layer"].max() - 1)]
     if inner.empty:
         return
-    st.markdown("### Lost facts, layer by layer")
+    st.header("Lost facts, layer by layer")
     best = inner.loc[inner["read"].idxmax()]
     words = (
         "Of {lost:,} facts that {tuned} lost, layer {layer} still reads {read:,}; of {measured:,} of these that were"

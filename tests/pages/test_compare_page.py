@@ -182,7 +182,7 @@ def test_card_command_report_and_page_say_the_same_of_guesses_and_of_the_test(ru
         every = report_outcome.memory(db, stored_runs(db))
         counted, by_way = report_outcome.outcome(db, runs), report_outcome.ways(db, runs)
     page = opening(tmp_path / "runs", tmp_path / "cache", monkeypatch)("compare", tuned=model.name)
-    assert beside and beside in command and sentence(page).endswith(beside) and own.details[-1].endswith(beside)
+    assert beside and beside in command and beside in plain(page) and own.details[-1].endswith(beside)
     data = set(hundred(counted, tests, by_way)["test"]) - {""}
     assert len(tests) == 5 and data and data <= set(map(in_words, tests.itertuples()))
     for test in tests.itertuples():
