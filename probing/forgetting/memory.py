@@ -17,6 +17,7 @@ from probing.forgetting.ways import (
     BY_SUBJECT,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -183,8 +184,8 @@ class Group:
     facts: NDArray[np.int64]
     targets: NDArray[np.int64]
 
-    def some(self, chosen: NDArray[np.bool_]) -> "Group":
-        """Some of the answers."""
+    def some(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Group":
+        """Some of the answers, by whether or by their places."""
         return Group(self.facts[chosen], self.targets[chosen])
 
 
@@ -331,7 +332,7 @@ def summary(
                 own = random[attempt.way].at(level, LOST)
                 compared[RANDOM_BODY] = paired(lost, _answers(facts, groups, LOST, own, relations))
             results.against.extend(Against(*key, name, each) for name, each in compared.items() if each)
-            if of_lost and (test := memory(lost, of_lost)):
+            if of_lost and attempt.protocol not in LESSONS.values() and (test := memory(lost, of_lost)):
                 results.against.append(
                     Against(*key, NEVER_IN_TEXT, test.difference, (test.low_without, test.high_without))
                 )

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from probing.forgetting import report_outcome, report_series
+from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
@@ -15,11 +16,12 @@ from probing.kernel.store.database import Database
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
+_LESSONS_SHOWN = Columns("model lessons steps share low high wrong difference difference_low difference_high left_out")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
-def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
-    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted)
+def _runs(db: Database, choice: Choice, planted: bool = False, lessons: bool = False) -> pd.DataFrame:
+    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted, lessons)
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
@@ -69,6 +71,13 @@ FORGETTING = Reports(
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
+        ),
+        Report(
+            "lessons",
+            "what comes back by lessons unlike the question",
+            lambda db, choice: lessons(db, _runs(db, choice, lessons=True)),
+            LESSON_COLUMNS,
+            shown=_LESSONS_SHOWN,
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),
