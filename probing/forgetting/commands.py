@@ -22,7 +22,7 @@ def recover(request: RecoverRequest) -> None:
     import pandas as pd
 
     from probing.forgetting.recover import recover as workflow
-    from probing.forgetting.report_lessons import kept_in_words, lesson_rows, usual_lessons
+    from probing.forgetting.report_lessons import kept_in_words, lesson_rows
     from probing.forgetting.report_outcome import in_words, tested, usual
 
     rows = workflow(request, typer.echo)
@@ -64,12 +64,11 @@ def recover(request: RecoverRequest) -> None:
     )
     for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
-    of_lessons = usual_lessons(lesson_rows(pd.DataFrame([run]), shares, against))
-    if len(of_lessons):
-        typer.echo(f"\nOf {lost:,} lost facts after {USUAL_STEPS} steps, with as many lessons of each kind:")
-    for row in of_lessons.itertuples():
-        beside = f"; at equal confidence {100 * row.wrong:.1f} of wrong answers" if row.wrong == row.wrong else ""
-        typer.echo(f"- {row.lessons}: {row.left_out or _with_ends(row.share, row.low, row.high)}{beside}")
+    of_lessons = lesson_rows(pd.DataFrame([run]), shares, against)
+    for row in of_lessons[of_lessons["steps"].fillna(USUAL_STEPS) == USUAL_STEPS].itertuples():
+        beside = f"; wrong answers at equal confidence {100 * row.wrong:.1f}" if row.wrong == row.wrong else ""
+        found = row.left_out or _with_ends(row.share, row.low, row.high)
+        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {found}{beside}")
     if words := kept_in_words(of_lessons):
         typer.echo(f"{words}.")
     tests = tested(against)

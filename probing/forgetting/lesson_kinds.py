@@ -1,4 +1,4 @@
-"""Which facts are taught before a part is asked: as many of every kind, alike or unlike what is asked."""
+"""What is asked after a training, and the facts that are taught before: alike or unlike what is asked."""
 
 import hashlib
 from collections.abc import Container, Mapping
@@ -8,13 +8,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups, drawn, lessons, part_of
-from probing.forgetting.ways import BY_ANSWER
+from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups, drawn, part_of
 
-#: The lessons in which another wording is taught, and those of other relations than the asked ones.
+#: The kinds of ``LESSONS`` in which another wording is taught, and those of other relations than the asked ones.
 IN_OTHER_WORDING, OF_OTHER_RELATIONS = ("wording", "unlike"), ("relations", "unlike")
-#: The lessons that teach facts which both models know.
-OF_KEPT_FACTS = "kept"
 
 
 @dataclass(frozen=True)
@@ -26,46 +23,37 @@ class Exam:
 
 
 def exams_of(
-    answers: Answered, groups: Groups, of: Mapping[str, Group], protocol: str, most: int, seed: int
+    answers: Answered,
+    groups: Groups,
+    protocol: str,
+    most: int,
+    seed: int,
+    kind: str = "same",
+    k: int = 1,
+    reworded: Container[int] = (),
 ) -> list[Exam]:
-    """One exam for each part of a protocol; the other parts' lost facts are taught."""
-    return [
-        Exam(
-            {name: part_of(answers, group, protocol, seed) == part for name, group in of.items()},
-            lessons(answers, groups, protocol, part, most, seed),
-        )
-        for part in range(PARTS[protocol])
-    ]
+    """An exam for each part of a protocol, in which at most ``most`` facts are taught.
 
-
-def lesson_exams(
-    answers: Answered, groups: Groups, kind: str, size: int, seed: int, k: int, reworded: Container[int] = ()
-) -> list[Exam]:
-    """The exams of one kind of lessons (``ways.LESSONS``): halves by answer, of other relations also by relation.
-
-    At most ``size`` facts are taught, none with an answer or a subject that is asked. ``reworded`` are the numbers of
+    They are lost ones, of the kind ``kept`` those that both models know, without any answer (by subject: only without
+    any subject) that is asked. Parts of other relations are halved by relation, too. ``reworded`` are the numbers of
     the facts that have another wording.
     """
-    halves = _halves(answers, seed)
     pool = groups.of[LOST].facts
-    if kind == OF_KEPT_FACTS:
+    if kind == "kept":
         pool = np.flatnonzero((answers.base_rank <= k) & (answers.rank <= k))
     elif kind in IN_OTHER_WORDING:
         pool = np.array([n for n in pool.tolist() if n in reworded], np.int64)
-    others, exams = Group(pool, answers.answers[pool]), []
-    by_answer = {name: part_of(answers, group, BY_ANSWER, seed) for name, group in groups.of.items()}
-    for half, relations in product(range(2), range(2) if kind in OF_OTHER_RELATIONS else (None,)):
-        asked, allowed = (
-            {name: part == half for name, part in by_answer.items()},
-            part_of(answers, others, BY_ANSWER, seed) != half,
-        )
-        if relations is not None:
-            asked = {name: some & (halves[groups.of[name].facts] == relations) for name, some in asked.items()}
-            allowed &= halves[pool] != relations
+    others, others_relations = Group(pool, answers.answers[pool]), kind in OF_OTHER_RELATIONS
+    halves = _halves(answers, seed) * others_relations
+    parts, exams = {name: part_of(answers, group, protocol, seed) for name, group in groups.of.items()}, []
+    for part, half in product(range(PARTS[protocol]), range(1 + others_relations)):
+        asked = {name: (parts[name] == part) & (halves[group.facts] == half) for name, group in groups.of.items()}
         subjects = {answers.subjects[n].casefold() for name, some in asked.items() for n in groups.of[name].facts[some]}
+        allowed = part_of(answers, others, protocol, seed) != part
         allowed &= np.array([answers.subjects[n].casefold() not in subjects for n in pool], bool)
-        if subjects:
-            exams.append(Exam(asked, others.some(drawn(np.flatnonzero(allowed), size, seed))))
+        if others_relations:
+            allowed &= halves[pool] != half
+        exams.append(Exam(asked, others.some(drawn(np.flatnonzero(allowed), most, seed))))
     return exams
 
 

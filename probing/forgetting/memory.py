@@ -247,17 +247,6 @@ def part_of(facts: Answered, group: Group, protocol: str, seed: int) -> NDArray[
     return np.array([part_by_name[name] for name in names], np.int64)
 
 
-def lessons(facts: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
-    """At most ``most`` lost facts that are taught before a part is asked: none whose answer, or subject, is in it."""
-    lost = groups.of[LOST]
-    allowed = part_of(facts, lost, protocol, seed) != part
-    in_part = [group.some(part_of(facts, group, protocol, seed) == part) for group in groups.of.values()]
-    subjects = {facts.subjects[n].casefold() for group in in_part for n in group.facts}
-    allowed &= np.array([facts.subjects[n].casefold() not in subjects for n in lost.facts], bool)
-    chosen = drawn(np.flatnonzero(allowed), most, seed)
-    return Group(lost.facts[chosen], lost.targets[chosen])
-
-
 #: The yardstick of the test of memory: right answers that the base's training text never had.
 NEVER_IN_TEXT = "right answers that the text never had"
 #: What the lost facts are compared with.

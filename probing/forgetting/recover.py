@@ -5,7 +5,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,6 @@ from probing.forgetting.ways import (
     ForgettingRunConfig,
     Tried,
     reworded,
-    too_few,
 )
 from probing.forgetting.ways_back import (
     RecoveryRecipe,
@@ -46,7 +45,6 @@ from probing.forgetting.ways_back import (
     RelearnRecipe,
     count_of_parts,
     exams_by_lessons,
-    fewest_lessons,
     fitted_head,
     known_inside,
     recovery_answers,
@@ -84,26 +82,14 @@ def one_set(facts: str, own_name: str | None = None, say: Say = print, templates
     return sets[0]
 
 
-#: Template set of lessons in another wording, if none is named.
-PARAPHRASE = "paraphrase"
 #: Table -> its rows.
 Rows = Mapping[str, list[dict[str, Any]]]
 #: In the order in which they are written: a run exists when its row does.
 TABLES = ("forgetting_facts", "forgetting_relations", "forgetting_shares", "forgetting_excesses", "forgetting_runs")
 
 
-def run_rows(
-    config: ForgettingRunConfig,
-    kept: FactSet,
-    asked: Answered,
-    layers: int,
-    not_put_back: str,
-    few: Mapping[str, int],
-) -> Rows:
-    """The rows on the run as a whole; its own row lacks device and date.
-
-    ``layers`` include layer 0; ``few``: why a kind of lessons is left out, and how many of them there are.
-    """
+def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers: int, not_put_back: str) -> Rows:
+    """The rows on the run as a whole; its own row lacks device and date. ``layers`` include layer 0."""
     run_id, facts = config.fingerprint, kept.facts
     known, lost = (asked.base_rank <= config.k).nonzero()[0].tolist(), asked.lost(config.k).tolist()
     of_known, of_lost = (Counter(facts[n].relation for n in numbers) for numbers in (known, lost))
@@ -120,7 +106,7 @@ def run_rows(
         "kept": len(known) - len(lost),
         "lost": len(lost),
         "not_put_back": not_put_back or None,
-        "left_out": json.dumps({**kept.left_out, **few}, sort_keys=True),
+        "left_out": json.dumps(kept.left_out, sort_keys=True),
         "config": config.canonical(),
     }
     of_relations = [
@@ -318,27 +304,26 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
             None,
             request.plant,
         )
-    other = _other(request, found.probe_set, base, facts, say)
+    other = _other(request, base, facts, say)
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
 
-def _other(request: RecoverRequest, probe_set: str, base: Encoder, facts: Sequence[Fact], say: Say) -> FactSet | None:
-    """The facts in another wording; None if it is not asked for, or is wanted only by lessons and there is none."""
-    if not request.templates and not {*IN_OTHER_WORDING} & {*request.lessons}:
+def _other(request: RecoverRequest, base: Encoder, facts: Sequence[Fact], say: Say) -> FactSet | None:
+    """The facts in another wording; None if none is asked for, or only lessons want one that there is not."""
+    templates = request.templates or ("paraphrase" if {*IN_OTHER_WORDING} & {*request.lessons} else None)
+    if not templates:
         return None
     try:
-        other = askable(one_set(request.facts, request.called, say, request.templates or PARAPHRASE), base)[0]
+        other = askable(one_set(request.facts, request.called, say, templates), base)[0]
+        if {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
+            raise FactsError(
+                f"got {spelled('templates', templates)}; the facts of {other.probe_set} have no other wording there"
+            )
     except FactsError:
         if request.templates:
             raise
         return None
-    if not {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
-        return other
-    if request.templates:
-        raise FactsError(
-            f"got {spelled('templates', request.templates)}; the facts of {probe_set} have no other wording there"
-        )
-    return None
+    return other
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
@@ -378,21 +363,17 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         ways = list(try_ways(work, answered, groups, bar.update))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
-    numbers = {kind: fewest_lessons(exams) for kind, exams in exams_by_lessons(work, answered, groups).items()}
-    few = {too_few(kind, recipe.size): n for kind, n in numbers.items() if n < recipe.size}
+    few = {
+        f"{LESSONS[kind]} ({recipe.size} are needed)": n
+        for kind, exams in exams_by_lessons(work, answered, groups).items()
+        if (n := min(len(exam.taught.facts) for of_seed in exams for exam in of_seed)) < recipe.size
+    }
+    kept = replace(asked.kept, left_out={**asked.kept.left_out, **few})
+    again = _reworded(asked, wordings, groups, recipe.k)
     return {
-        **run_rows(config, asked.kept, answered, asked.tuned.layers, work.not_put_back, few),
+        **run_rows(config, kept, answered, asked.tuned.layers, work.not_put_back),
         **summary_rows(run_id, found),
-        "forgetting_facts": fact_rows(
-            run_id,
-            asked.kept,
-            answered,
-            groups,
-            ways,
-            found,
-            asked.exposure,
-            _reworded(asked, wordings, groups, recipe.k),
-        ),
+        "forgetting_facts": fact_rows(run_id, kept, answered, groups, ways, found, asked.exposure, again),
     }
 
 

@@ -39,8 +39,8 @@ class RecoverRequest(OfModel):
     lessons: Annotated[
         tuple[str, ...],
         Option(
-            "Relearn from 480 lessons of a kind, too: same, of another wording (that of --templates, else paraphrase),"
-            " of other relations, unlike in both, or kept facts, which were never lost; repeatable.",
+            "Relearn from 480 lessons of one kind, too: same, in another wording (--templates, else paraphrase), of"
+            " other relations, unlike in both, or kept facts only; repeatable.",
             known=tuple(LESSONS),
             repeated=True,
         ),

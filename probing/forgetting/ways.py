@@ -53,11 +53,6 @@ LESSONS = {
 PROTOCOLS = (AS_IT_IS, *RELEARNED_BY, *LESSONS.values())
 
 
-def too_few(kind: str, size: int) -> str:
-    """Why a kind of lessons was left out, said after their number."""
-    return f"{LESSONS[kind]} ({size} are needed)"
-
-
 def usual_level(way: str) -> int:
     """The level of a way that its outcome counts."""
     return USUAL_STEPS if way == RELEARNED else ANY

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, Exam, exams_of, lesson_exams
+from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, Exam, exams_of
 from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups
 from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.forgetting.ways import (
@@ -25,7 +25,6 @@ from probing.forgetting.ways import (
     RANDOM_BODY,
     RELEARNED,
     STEPS,
-    USUAL_STEPS,
     Tried,
 )
 from probing.heads.lenses import Sums, least_squares
@@ -149,11 +148,7 @@ class RecoveryRecipe:
     most_pairs: int = 2000  #: matched pairs, and wrong answers
     relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
     lessons: tuple[str, ...] = ()  #: kinds of lessons that are compared
-
-    @property
-    def size(self) -> int:
-        """Different lessons that are compared: as many as the usual steps take."""
-        return USUAL_STEPS * self.relearning.batch
+    size: int = 480  #: different lessons of each kind, as many as the usual steps take
 
 
 @dataclass(frozen=True)
@@ -207,16 +202,8 @@ def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
 
 def exams_by_lessons(work: RecoveryWork, answers: Answered, groups: Groups) -> dict[str, list[list[Exam]]]:
     """Kind of lessons -> the exams of every seed."""
-    recipe = work.recipe
-    return {
-        kind: [lesson_exams(answers, groups, kind, recipe.size, seed, recipe.k, work.wordings) for seed in recipe.seeds]
-        for kind in recipe.lessons
-    }
-
-
-def fewest_lessons(exams: Sequence[Sequence[Exam]]) -> int:
-    """The smallest number of different lessons of a kind."""
-    return min(len(exam.taught.facts) for of_seed in exams for exam in of_seed)
+    of_kind = partial(exams_of, answers, groups, BY_ANSWER, work.recipe.size, k=work.recipe.k, reworded=work.wordings)
+    return {kind: [of_kind(seed, kind) for seed in work.recipe.seeds] for kind in work.recipe.lessons}
 
 
 def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
@@ -249,10 +236,10 @@ def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callab
         # The random body only shows what the training alone brings, so one seed is enough.
         seeds = work.recipe.seeds[:1] if protocol == RANDOM_BODY else work.recipe.seeds
         start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
-        exams = [exams_of(answers, groups, of, protocol, work.recipe.most_relearned, seed) for seed in seeds]
+        exams = [exams_of(answers, groups, protocol, work.recipe.most_relearned, seed) for seed in seeds]
         yield _relearned(work, of, protocol, exams, start, done)
     for kind, of_lessons in exams_by_lessons(work, answers, groups).items():
-        if fewest_lessons(of_lessons) == work.recipe.size:
+        if all(len(exam.taught.facts) == work.recipe.size for of_seed in of_lessons for exam in of_seed):
             yield _relearned(work, groups.of, LESSONS[kind], of_lessons, work.tuned, done, kind in IN_OTHER_WORDING)
 
 

@@ -3,23 +3,28 @@
 import json
 import shutil
 from collections import Counter
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from probing.forgetting.figures_lessons import lesson_bars
-from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, lesson_exams
+import probing.forgetting.recover as module
+from probing.forgetting.figures import lesson_bars
+from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, exams_of
 from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG, Answered, groups_of
-from probing.forgetting.report_lessons import kept_in_words, lessons, runs_with_lessons, usual_lessons
-from probing.forgetting.ways import LESSONS, STEPS
+from probing.forgetting.report_lessons import kept_in_words, lessons
+from probing.forgetting.report_outcome import stored_runs
+from probing.forgetting.ways import BY_ANSWER, LESSONS, STEPS
 from probing.forgetting.ways_back import RecoveryRecipe
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table
 from tests.forgetting.test_recover import asked_in, recovered
 from tests.forgetting.test_recover import folders as folders
+from tests.pages.conftest import charts, numbers, opening
 
 N = 3000
 
@@ -49,7 +54,7 @@ def answered():
 @pytest.mark.parametrize("kind", LESSONS)
 def test_nothing_that_is_asked_is_in_the_lessons_and_every_answer_is_asked_once(answered, kind):
     groups, reworded = groups_of(answered, 1, 500), set(range(0, N, 2))
-    exams = lesson_exams(answered, groups, kind, 60, 1, 1, reworded)
+    exams = exams_of(answered, groups, BY_ANSWER, 60, 1, kind, 1, reworded)
     assert len(exams) == (4 if kind in OF_OTHER_RELATIONS else 2)
     for name in (LOST, NEVER_KNOWN, WRONG):
         assert (sum(exam.asked[name].astype(int) for exam in exams) == 1).all()
@@ -83,7 +88,7 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
             one.add_(torch.randn(one.shape, generator=noise) * 0.12)
     model.save_pretrained(somewhat)
     assert "lessons" not in recovered(run, folders, asked, somewhat).output
-    monkeypatch.setattr(RecoveryRecipe, "size", 5)
+    monkeypatch.setattr(module, "RecoveryRecipe", partial(RecoveryRecipe, size=5))
     given = [word for kind in LESSONS for word in ("--lessons", kind)]
     output = recovered(run, folders, asked, somewhat, *given).output
     plain, compared = sorted(rows_of(asked, "forgetting_runs"), key=lambda row: len(row["config"]))
@@ -98,7 +103,7 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
     }
     assert outcomes[plain["run_id"]] == outcomes[compared["run_id"]]
     with open_database(asked / "runs") as db:
-        runs = runs_with_lessons(db)
+        runs = stored_runs(db, lessons=True)
         table = lessons(db, runs)
         assert list(runs["run_id"]) == [compared["run_id"]]
     few = table[table["left_out"] != ""].set_index("lessons")["left_out"]
@@ -110,12 +115,17 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
         (name, n) for name in ("same relations and wording", "other relations", "kept facts") for n in STEPS
     ]
     assert set(made["n"]) == {compared["lost"]} and made["share"].between(made["low"], made["high"]).all()
-    shown = usual_lessons(table)
+    shown = table[table["steps"].isin([15, pd.NA])]
     kept = shown.set_index("lessons").loc["kept facts"]
     said = f"{100 * kept['share']:.0f} of 100 come back though no lost fact is taught"
     assert kept_in_words(shown) == said and f"{said}." in output and all(words in output for words in few)
     figure = lesson_bars(shown)
-    bars, wrong, left_out = figure.data
-    assert bars.x == pytest.approx(100 * shown["share"], nan_ok=True) and list(left_out.text) == list(few)
+    bars, wrong = figure.data
+    assert bars.x == pytest.approx(100 * shown["share"], nan_ok=True) and {*few} < {*figure.layout.yaxis.ticktext}
     assert wrong.x == pytest.approx(100 * shown["wrong"], nan_ok=True)
     assert lesson_bars(table.head(0)).layout.annotations
+    page = opening(asked / "runs", tmp_path / "page", monkeypatch)("compare", compare_tab="when", tuned="somewhat")
+    assert not page.exception and f"lost, {said}." in plain(page)
+    assert [numbers(one["data"][1]["x"]) for one in charts(page) if one["data"][0].get("name") == "lost facts"] == [
+        pytest.approx(numbers(wrong.x.tolist()), nan_ok=True)
+    ]
