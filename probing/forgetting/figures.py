@@ -276,7 +276,7 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
         names.append(f"<b>{theme.plain((labels or {}).get(str(model), str(model)))}</b>")
         places += range(len(names), len(names) + len(rows))
         # A kind without a bar says why.
-        names += rows["lessons"].where(rows["left_out"] == "", rows["left_out"])
+        names += list(rows["lessons"].where(rows["left_out"] == "", rows["left_out"]))
     shares = 100 * table[["share", "low", "high", "wrong"]]
     figure.add_bar(
         x=shares["share"],

@@ -16,7 +16,6 @@ from probing.kernel.store.database import Database
 
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
-_LESSONS_SHOWN = Columns("model lessons steps share low high wrong difference difference_low difference_high left_out")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
@@ -77,7 +76,6 @@ FORGETTING = Reports(
             "what comes back by lessons unlike the question",
             lambda db, choice: lessons(db, _runs(db, choice, lessons=True)),
             LESSON_COLUMNS,
-            shown=_LESSONS_SHOWN,
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),

@@ -24,7 +24,8 @@ from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table
 from tests.forgetting.test_recover import asked_in, recovered
 from tests.forgetting.test_recover import folders as folders
-from tests.pages.conftest import charts, numbers, opening
+from tests.forgetting_planted import plant_forgetting
+from tests.pages.conftest import charts, numbers, opening, plain
 
 N = 3000
 
@@ -87,21 +88,21 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
         for one in model.bert.encoder.layer[2].parameters():
             one.add_(torch.randn(one.shape, generator=noise) * 0.12)
     model.save_pretrained(somewhat)
-    assert "lessons" not in recovered(run, folders, asked, somewhat).output
+    assert "steps, lessons" not in recovered(run, folders, asked, somewhat).output
     monkeypatch.setattr(module, "RecoveryRecipe", partial(RecoveryRecipe, size=5))
     given = [word for kind in LESSONS for word in ("--lessons", kind)]
     output = recovered(run, folders, asked, somewhat, *given).output
-    plain, compared = sorted(rows_of(asked, "forgetting_runs"), key=lambda row: len(row["config"]))
-    assert json.loads(compared["config"]) == json.loads(plain["config"]) | {"lessons": list(LESSONS)}
+    usual, compared = sorted(rows_of(asked, "forgetting_runs"), key=lambda row: len(row["config"]))
+    assert json.loads(compared["config"]) == json.loads(usual["config"]) | {"lessons": list(LESSONS)}
     assert check_store([asked / "runs"]) == []
     # What is asked in the usual way does not change.
     outcomes = {
         row["run_id"]: Counter(
             one["way"] for one in rows_of(asked, "forgetting_facts") if one["run_id"] == row["run_id"]
         )
-        for row in (plain, compared)
+        for row in (usual, compared)
     }
-    assert outcomes[plain["run_id"]] == outcomes[compared["run_id"]]
+    assert outcomes[usual["run_id"]] == outcomes[compared["run_id"]]
     with open_database(asked / "runs") as db:
         runs = stored_runs(db, lessons=True)
         table = lessons(db, runs)
@@ -124,6 +125,8 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
     assert bars.x == pytest.approx(100 * shown["share"], nan_ok=True) and {*few} < {*figure.layout.yaxis.ticktext}
     assert wrong.x == pytest.approx(100 * shown["wrong"], nan_ok=True)
     assert lesson_bars(table.head(0)).layout.annotations
+    # The page compares two models or more.
+    plant_forgetting(asked / "runs")
     page = opening(asked / "runs", tmp_path / "page", monkeypatch)("compare", compare_tab="when", tuned="somewhat")
     assert not page.exception and f"lost, {said}." in plain(page)
     assert [numbers(one["data"][1]["x"]) for one in charts(page) if one["data"][0].get("name") == "lost facts"] == [
