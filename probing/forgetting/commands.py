@@ -22,6 +22,7 @@ def recover(request: RecoverRequest) -> None:
     import pandas as pd
 
     from probing.forgetting.recover import recover as workflow
+    from probing.forgetting.report_lessons import kept_in_words, lesson_rows
     from probing.forgetting.report_outcome import any_in_words, by_any, by_chance, in_words, tested, usual
 
     rows = workflow(request, typer.echo)
@@ -65,6 +66,13 @@ def recover(request: RecoverRequest) -> None:
     )
     for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
+    of_lessons = lesson_rows(pd.DataFrame([run]), shares, against)
+    for row in of_lessons[of_lessons["steps"].fillna(USUAL_STEPS) == USUAL_STEPS].itertuples():
+        beside = f"; wrong answers at equal confidence {100 * row.wrong:.1f}" if row.wrong == row.wrong else ""
+        found = row.left_out or _with_ends(row.share, row.low, row.high)
+        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {found}{beside}")
+    if words := kept_in_words(of_lessons):
+        typer.echo(f"{words}.")
     tests = tested(against)
     groups = (
         "planted answers, as stated facts, minus wrong guesses"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, WAYS
+from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, USUAL_STEPS, WAYS
 from probing.kernel.figures import theme
 
 #: Kind of a part -> its colour and its words in the middle column.
@@ -232,4 +232,39 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
         for model, name in zip(models, names, strict=True)
     ]
     theme.label_rows(figure, called, tickfont_size=11)
+    return figure
+
+
+def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
+    """A bar for each kind of lessons, by model: ``report_lessons.lessons`` of one probe set and k."""
+    if table.empty:
+        return theme.empty("No lessons were compared.")
+    table = table[table["steps"].fillna(USUAL_STEPS) == USUAL_STEPS]
+    figure, names, places = go.Figure(), list[str](), list[int]()
+    for model, rows in table.groupby("model", sort=False):
+        names.append(f"<b>{theme.plain((labels or {}).get(str(model), str(model)))}</b>")
+        places += range(len(names), len(names) + len(rows))
+        # A kind without a bar says why.
+        names += list(rows["lessons"].where(rows["left_out"] == "", rows["left_out"]))
+    shares = 100 * table[["share", "low", "high", "wrong"]]
+    figure.add_bar(
+        x=shares["share"],
+        y=places,
+        orientation="h",
+        name="lost facts",
+        marker={"color": theme.BACK},
+        error_x=theme.whiskers(shares["high"] - shares["share"], shares["share"] - shares["low"], color=theme.NEUTRAL),
+        hovertemplate="%{x:.1f} % of the lost facts<extra></extra>",
+    )
+    figure.add_scatter(
+        x=shares["wrong"],
+        y=places,
+        mode="markers",
+        name="wrong answers, equally confident",
+        marker=theme.outlined("diamond-open", theme.INK, 9, 2),
+        hovertemplate="%{x:.1f} % of the wrong answers<extra></extra>",
+    )
+    theme.apply(figure, height=90 + 26 * len(names))
+    figure.update_xaxes(title_text="right again after 15 steps, %", range=[0, 100])
+    theme.label_rows(figure, names)
     return figure

@@ -17,6 +17,7 @@ from probing.forgetting.ways import (
     BY_SUBJECT,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -187,8 +188,8 @@ class Group:
     facts: NDArray[np.int64]
     targets: NDArray[np.int64]
 
-    def some(self, chosen: NDArray[np.bool_]) -> "Group":
-        """Some of the answers."""
+    def some(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Group":
+        """Some of the answers, by whether or by their places."""
         return Group(self.facts[chosen], self.targets[chosen])
 
 
@@ -248,17 +249,6 @@ def part_of(facts: Answered, group: Group, protocol: str, seed: int) -> NDArray[
         for name in dict.fromkeys(names)
     }
     return np.array([part_by_name[name] for name in names], np.int64)
-
-
-def lessons(facts: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
-    """At most ``most`` lost facts that are taught before a part is asked: none whose answer, or subject, is in it."""
-    lost = groups.of[LOST]
-    allowed = part_of(facts, lost, protocol, seed) != part
-    in_part = [group.some(part_of(facts, group, protocol, seed) == part) for group in groups.of.values()]
-    subjects = {facts.subjects[n].casefold() for group in in_part for n in group.facts}
-    allowed &= np.array([facts.subjects[n].casefold() not in subjects for n in lost.facts], bool)
-    chosen = drawn(np.flatnonzero(allowed), most, seed)
-    return Group(lost.facts[chosen], lost.targets[chosen])
 
 
 #: The yardstick of the test of memory: right answers that the base's training text never had.
@@ -335,7 +325,7 @@ def summary(
                 own = random[attempt.way].at(level, LOST)
                 compared[RANDOM_BODY] = paired(lost, _answers(facts, groups, LOST, own, relations))
             results.against.extend(Against(*key, name, each) for name, each in compared.items() if each)
-            if of_lost and (test := memory(lost, of_lost)):
+            if of_lost and attempt.protocol not in LESSONS.values() and (test := memory(lost, of_lost)):
                 results.against.append(
                     Against(*key, NEVER_IN_TEXT, test.difference, (test.low_without, test.high_without))
                 )

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from probing.forgetting import report_outcome, report_series
+from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
@@ -18,8 +19,8 @@ _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
-def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
-    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted)
+def _runs(db: Database, choice: Choice, planted: bool = False, lessons: bool = False) -> pd.DataFrame:
+    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted, lessons)
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
@@ -71,6 +72,12 @@ FORGETTING = Reports(
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
             note=lambda table: f"{report_outcome.by_chance(table)}\n",
+        ),
+        Report(
+            "lessons",
+            "what comes back by lessons unlike the question",
+            lambda db, choice: lessons(db, _runs(db, choice, lessons=True)),
+            LESSON_COLUMNS,
         ),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),

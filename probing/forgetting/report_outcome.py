@@ -41,6 +41,7 @@ from probing.forgetting.ways import (
 )
 from probing.kernel.columns import Columns
 from probing.kernel.objectives import CONTROL
+from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import named
 from probing.kernel.stats.equal_confidence import Answers, at_equal_confidence, paired
 from probing.kernel.stats.intervals import whole_shares
@@ -55,13 +56,16 @@ def stored_runs(
     probe_sets: Sequence[str] | None = None,
     ks: Sequence[int] | None = None,
     planted: bool = False,
+    lessons: bool = False,
 ) -> pd.DataFrame:
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
     The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
-    controls are last. ``planted`` keeps controls with planted facts.
+    controls are last. ``planted`` keeps controls with planted facts; ``lessons`` only runs that compared lessons.
     """
     runs = named(forgetting_runs(db))
+    if lessons:
+        runs = runs[["lessons" in stored_configuration(config) for config in runs["config"]]]
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(values))] if values is not None else runs

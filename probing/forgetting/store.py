@@ -62,6 +62,11 @@ def answers(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     )
 
 
+def shares(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Shares that come back, with the columns of ``forgetting_shares``."""
+    return db.query(f"SELECT * FROM forgetting_shares s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
+
+
 def falls(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """How far every lost fact fell: ``run_id, rank, base_logp, logp, margin``."""
     return db.query(

@@ -44,7 +44,15 @@ BY_ANSWER, BY_SUBJECT = "split by answer", "split by subject"
 #: From a body with random layers on the fine-tuned embeddings; relearning is split by answer.
 RANDOM_BODY = "random body"
 RELEARNED_BY = (BY_ANSWER, BY_SUBJECT, RANDOM_BODY)
-PROTOCOLS = (AS_IT_IS, *RELEARNED_BY)
+#: Relearning with as many lessons of one kind, split by answer: name in the command -> protocol.
+LESSONS = {
+    "same": "lessons: same relations and wording",
+    "wording": "lessons: other wording",
+    "relations": "lessons: other relations",
+    "unlike": "lessons: other relations and wording",
+    "kept": "lessons: kept facts",
+}
+PROTOCOLS = (AS_IT_IS, *RELEARNED_BY, *LESSONS.values())
 
 
 def usual_level(way: str) -> int:
@@ -116,6 +124,8 @@ class ForgettingRunConfig(Provenance):
     other_sha256: str = ""
     #: Facts that the base was taught before the same fine-tuning was done again.
     planted: int = 0
+    #: Of ``LESSONS``, in this order.
+    lessons: tuple[str, ...] = ()
 
 
 #: What reads the layers.

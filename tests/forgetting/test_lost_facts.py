@@ -10,6 +10,7 @@ import pytest
 import statsmodels.api as sm
 from scipy import optimize, special
 
+from probing.forgetting.lesson_kinds import exams_of
 from probing.forgetting.memory import (
     AS_OFTEN,
     LESS,
@@ -27,7 +28,6 @@ from probing.forgetting.memory import (
     detectable,
     drawn,
     groups_of,
-    lessons,
     matched,
     memory,
     outcomes_of,
@@ -127,7 +127,7 @@ def test_nothing_that_is_asked_was_taught_in_any_group(protocol, seed):
     groups = groups_of(facts, 1, 300)
     assert [len(groups.of[name].facts) for name in (NEVER_KNOWN, WRONG)] == [300, 300]
     for part in range(PARTS[protocol]):
-        taught = lessons(facts, groups, protocol, part, 10_000, seed)
+        taught = exams_of(facts, groups, protocol, 10_000, seed)[part].taught
         assert len(taught.facts) > 100 and np.isin(taught.facts, groups.of[LOST].facts).all()
         assert (taught.targets == facts.answers[taught.facts]).all()
         subjects = {facts.subjects[n].casefold() for n in taught.facts}
@@ -136,7 +136,7 @@ def test_nothing_that_is_asked_was_taught_in_any_group(protocol, seed):
             asked = group.some(part_of(facts, group, protocol, seed) == part)
             assert len(asked.facts) and subjects.isdisjoint(facts.subjects[n].casefold() for n in asked.facts)
             assert protocol == BY_SUBJECT or set(taught.targets.tolist()).isdisjoint(asked.targets.tolist())
-    assert len(lessons(facts, groups, protocol, 0, 50, seed).facts) == 50
+    assert len(exams_of(facts, groups, protocol, 50, seed)[0].taught.facts) == 50
 
 
 def test_matched_facts_know_their_partners_place_among_the_lost():
