@@ -65,7 +65,7 @@ def stored_runs(
     """
     runs = named(forgetting_runs(db))
     if lessons:
-        runs = runs[["lessons" in stored_configuration(config) for config in runs["config"]]]
+        runs = runs[runs["config"].map(lambda config: "lessons" in stored_configuration(config)).astype(bool)]
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(values))] if values is not None else runs
