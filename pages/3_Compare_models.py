@@ -23,7 +23,7 @@ from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
 from probing.forgetting.page_when import draw_prevention, draw_when
-from probing.forgetting.report_outcome import hundred
+from probing.forgetting.report_outcome import any_in_words, hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
 from probing.kernel.app import blocks, filters, selection
@@ -38,17 +38,16 @@ from probing.kernel.stats.intervals import whole_shares, wider
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
 RECOVERED = (1, 10)
-FLOW = "Each lost fact counts once, at the first way that brings it back. Click a part to list its facts."
+FLOW = "Each counts once, at the first way that brings it back. Click a part to list its facts."
 FLOW_HOW = (
     "The base's facts are those whose answer, one token, it ranks within k of all words at its last layer. A lost fact"
     " is tried by four ways, from the cheapest: the base's head reads it at another layer; a head fitted to the last"
     " layer in closed form, on text without facts, reads it; it is back when some of the last layers are the base's"
-    " again, at most half of all; it is back after 15 steps of training on other facts with other answers. Hatched:"
-    " facts that the training text states do not come back more often than right answers that the text never had, at"
-    " equal confidence, so they may be good guesses; also where there is no such test. The test is of the group, not of"
-    " single facts. That a fact comes back does not show that it is used, and that it does not says nothing on other"
-    " ways. Data has each way by itself beside its yardsticks: wrong answers, facts that the base never knew, a body"
-    " with random layers; and the fates of lost facts at inner layers."
+    " again, at most half of all; it is back after 15 steps of training on other facts with other answers. Guesses"
+    " come back, too: that a fact does not show that it is remembered or used, and that it does not says nothing on"
+    " other ways. Data has each way by itself beside its yardsticks: wrong answers, facts that the base never knew, a"
+    " body with random layers; the test of memory, of which 5 in 100 say more or less often if nothing differs; and the"
+    " fates of lost facts at inner layers."
 )
 FATES_CAPTION = "Heights are numbers of facts; each share says what it is a share of. Click a part to open its facts."
 FATES_HOW = (
@@ -127,7 +126,7 @@ def ways_back(pair: Pair) -> Markdown:
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
-        caption=FLOW,
+        caption=f"{any_in_words(ways)} {FLOW}".strip(),
         how=FLOW_HOW,
         alt="Of 100 facts that the base knew: kept, come back by each way, not back; and gained",
         on_point=lambda point: opened(pair, str(point[0])),

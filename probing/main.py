@@ -107,7 +107,7 @@ GROUPS = {
         "Report the effects of fine-tuning: attention, similarity and perplexity; the same numbers as on the pages.",
     ),
     "forgetting": Group(
-        "Facts that fine-tuning lost: what comes back, and is it memory?",
+        "Facts that fine-tuning lost: what comes back, and do guesses, too?",
         {
             "recover": Command(
                 "probing.forgetting.commands",

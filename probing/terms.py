@@ -483,9 +483,9 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("comes back", "a lost fact is right again by some way; guesses can be, too", "ours"),
     Term(
-        "memory",
-        "of a group: stated facts surely come back more often than equally confident right answers that the text"
-        " never had",
+        "test of memory",
+        "of a group: whether stated facts come back more often, as often or less often than equally confident right"
+        " answers that the text never had",
         "ours",
     ),
     Term("relearning", "some training steps on other facts, after which lost facts are asked again", "ours"),

@@ -16,7 +16,7 @@ from probing.facts.runs import pairs
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.memory import WRONG, YARDSTICKS
-from probing.forgetting.report_outcome import in_words, memory, outcome, stored_runs, usual, ways
+from probing.forgetting.report_outcome import by_chance, in_words, memory, outcome, stored_runs, usual, ways
 from probing.forgetting.report_series import prevention
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
@@ -187,10 +187,11 @@ def _memory(db: Database, base: str) -> list[str]:
         "that the text never had",
         "at equal confidence, stated minus never had",
     )
-    for row in memory(db, recovered(db, base, planted=True)).itertuples():
+    found = memory(db, recovered(db, base, planted=True))
+    for row in found.itertuples():
         counts = (row.seeds, f"{row.n:,}", f"{row.n_never_had:,}")
         lines.append(_row(_short(row.model, base), called(row.way, row.protocol), *counts, in_words(row)))
-    return lines
+    return [by_chance(found), "", *lines] if len(found) else lines
 
 
 def _ways_back(db: Database, base: str) -> list[str]:
@@ -364,7 +365,11 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ),
     ("How far the weights moved, in per cent by layer", "model-card --family", _drift),
     ("Outcomes of 100 facts that the base knew, T-REx", "forgetting report outcome", outcomes),
-    ("Memory, or good guesses? Lost facts of T-REx", "forgetting report memory", _memory),
+    (
+        "The test of memory: lost facts of T-REx that the text states, and right answers that it never had",
+        "forgetting report memory",
+        _memory,
+    ),
     (
         "Lost facts that come back next to each yardstick, T-REx: per cent, difference in points",
         "forgetting report ways",

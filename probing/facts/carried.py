@@ -208,7 +208,8 @@ class _Batch:
     def _followed(self, runs: Sequence[_Run], hiding: bool) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Of each layer whether the last one puts the cases' answers first, and which token it does."""
         cases = [self._cases[run.number] for run in runs]
-        each, rows, gaps = torch.arange(len(runs)), self._at([run.row for run in runs]), self._gaps(cases)
+        each = torch.arange(len(runs), device=self._encoder.device)
+        rows, gaps = self._at([run.row for run in runs]), self._gaps(cases)
         cut = None
         if hiding:
             cut = torch.zeros(len(runs), len(runs[0].row), len(runs[0].row), dtype=torch.bool)
@@ -233,6 +234,6 @@ class _Batch:
 
     def _answers(self, last: torch.Tensor, cases: Sequence[Case]) -> tuple[np.ndarray, np.ndarray]:
         """(rows,) whether the case's answer is first in a state of the last layer, and which token is."""
-        logits = decode(self._encoder.head, last, self._buffer)
+        logits = decode(self._encoder.head, last.to(self._encoder.exact), self._buffer)
         answers = torch.tensor([case.answer for case in cases], device=logits.device)
         return (ranks_of(logits, answers) == 1).cpu().numpy(), logits.argmax(1).cpu().numpy()

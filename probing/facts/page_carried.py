@@ -51,29 +51,28 @@ def draw_carried_pair(view: View, tuned: str, base: str) -> None:
     """The tab of Compare models: a fine-tuned model and its base on the same facts, and what was lost."""
     if (runs := _runs(view, [base, tuned])) is None:
         return
+    _curves(view, runs, view.read(by_layer, tuple(runs["run_id"])))
     table = view.read(lost, tuple(runs.loc[runs["model"] == tuned, "run_id"]))
     inner = table[table["layer"].between(1, table["layer"].max() - 1)]
-    if len(inner):
-        best = inner.loc[inner["read"].idxmax()]
-        words = (
-            "Of {lost:,} facts that {tuned} lost, layer {layer} still reads {read:,}; of {measured:,} of these that"
-            " were tried, its state brings back {carried:,}."
-        )
-        numbers = {name: int(best[name]) for name in ("lost", "layer", "read", "measured", "carried")}
-        st.markdown(filled(words, tuned=view.name(tuned), **numbers))
-    _curves(view, runs, view.read(by_layer, tuple(runs["run_id"])))
-    if len(table):
-        st.markdown("### Lost facts, layer by layer")
-        shares = {name: table[name].where(table["measured"].map(may_be_shown)) for name in SHARES}
-        blocks.table_with_download(
-            table,
-            shown=table.assign(**shares),
-            stamp=_stamp(view, runs),
-            name="carried-lost",
-            height=38 + 35 * min(len(table), 13),
-            column_order=["layer", "lost", "read", "read_share", "measured", "carried", *SHARES],
-            column_config={name: st.column_config.NumberColumn(format="percent") for name in ("read_share", *SHARES)},
-        )
+    if inner.empty:
+        return
+    st.header("Lost facts, layer by layer")
+    best = inner.loc[inner["read"].idxmax()]
+    words = (
+        "Of {lost:,} facts that {tuned} lost, layer {layer} still reads {read:,}; of {measured:,} of these that were"
+        " tried, its state brings back {carried:,}."
+    )
+    numbers = {name: int(best[name]) for name in ("lost", "layer", "read", "measured", "carried")}
+    st.markdown(filled(words, tuned=view.name(tuned), **numbers))
+    blocks.table_with_download(
+        table,
+        shown=table.assign(**{name: table[name].where(table["measured"].map(may_be_shown)) for name in SHARES}),
+        stamp=_stamp(view, runs),
+        name="carried-lost",
+        height=38 + 35 * min(len(table), 13),
+        column_order=["layer", "lost", "read", "read_share", "measured", "carried", *SHARES],
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in ("read_share", *SHARES)},
+    )
 
 
 def _runs(view: View, models: list[str]) -> pd.DataFrame | None:

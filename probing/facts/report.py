@@ -47,7 +47,7 @@ _TRANSITIONS = Columns(_OUTCOMES, _FATES)
 _FACTS = FACT_COLUMNS.without("base_run_id run_id")
 _FACTS_SHOWN = Columns("probe_set head k part relation subject object base_rank rank base_answer answer fate")
 _TASKS_SHOWN = Columns("model objective metric value low high baseline baseline_name n verdict")
-_CARRIED = ("carried", "carried_lost")
+OF_CARRIED = ("carried", "carried_lost")
 _OF_FACTS = ("precision", "right_any", "total", "forgotten", "transitions", "facts")
 
 
@@ -125,7 +125,7 @@ def _with_set(table: pd.DataFrame) -> Sequence[str]:
 
 
 def _refuse(db: Database, choice: Choice) -> None:
-    if choice.report.name in _CARRIED:
+    if choice.report.name in OF_CARRIED:
         report_carried.refuse(db, choice)
         return
     if choice.report.name == "tasks":
@@ -140,7 +140,7 @@ def _refuse(db: Database, choice: Choice) -> None:
 
 
 def _hint(db: Database, choice: Choice) -> str:
-    if choice.report.name in ("tasks", *_CARRIED):
+    if choice.report.name in ("tasks", *OF_CARRIED):
         return ""
     chosen, others = choice["templates"], ", ".join(_selection(choice).other_templates(db))
     return (
@@ -225,7 +225,7 @@ FACTS = Reports(
         Filter(
             "probe_set",
             "trex, google_re, ...; repeatable. None: all, except for forgotten relations: trex.",
-            only=(*_OF_FACTS, *_CARRIED),
+            only=(*_OF_FACTS, *OF_CARRIED),
         ),
         Filter("k", "1, 10 or 100; repeatable. None: all, for facts 1.", int, RANKS, only=_OF_FACTS),
         Filter(
@@ -242,7 +242,9 @@ FACTS = Reports(
             known=DEFINITIONS,
             only=_OF_FACTS,
         ),
-        Filter("templates", "Template set of the prompts.", usual="default", single=True, only=(*_OF_FACTS, *_CARRIED)),
+        Filter(
+            "templates", "Template set of the prompts.", usual="default", single=True, only=(*_OF_FACTS, *OF_CARRIED)
+        ),
         Filter(
             "base",
             "For transitions and facts: the model to compare with. None: the model's base.",

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from probing.kernel.fact import (
 from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
 from probing.kernel.registry import has_data, where_data_are
-from probing.kernel.text import alike_but_for_case, counted, in_short, without_controls
+from probing.kernel.text import counted, in_short, label_of, nearly_equal, without_controls
 from probing.kernel.user_tables import BY_SPLIT, DOUBTFUL, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 
 COLUMNS = ("subject", "relation", "object", "prompt")
@@ -210,8 +210,12 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
         about[fact.prompt] |= {fact.subject} - {""}
     if alike := [prompt for prompt, subjects in about.items() if len(subjects) > 1]:
         notes.append(counted("prompts that are equal for different subjects", alike))
-    if several := alike_but_for_case(fact.relation for fact in facts.facts):
-        notes.append(counted("relations that differ by case alone", several))
+    # Sorted alone, a column loses its rows.
+    lost = [fact.prompt for fact in facts.facts if fact.subject.lower() not in fact.prompt.lower()]
+    if 2 * len(lost) > len(facts.facts) and _name_others(lost[:500], {fact.subject.lower() for fact in facts.facts}):
+        notes.append(counted("prompts without their row's subject, most with another row's", lost))
+    if several := nearly_equal(fact.relation for fact in facts.facts):
+        notes.append(counted("relations that differ by case or marks alone", several))
     for ours in ("subject", "object"):
         names = sorted({getattr(fact, ours) for fact in facts.facts})
         # DBpedia's names of several words.
@@ -224,6 +228,15 @@ def own_facts(content: Any, name: str, probe_set: str = "own") -> FactSet:
     if (n := len({(fact.relation, fact.about, fact.object) for fact in facts.facts})) < len(facts.facts):
         notes.append(f"{len(facts.facts):,} prompts of {n:,} fact{'s' * (n > 1)}")
     return replace(facts, said="; ".join(notes))
+
+
+def _name_others(prompts: Sequence[str], subjects: Collection[str]) -> bool:
+    """Whether one of the subjects, in lower case, stands in most of the prompts as whole words."""
+    n = 0
+    for prompt in map(str.lower, prompts):
+        cuts = [match.start() for match in re.finditer(r"\b", prompt)]
+        n += any(prompt[start:end] in subjects for place, start in enumerate(cuts) for end in cuts[place + 1 :])
+    return 2 * n > len(prompts)
 
 
 def _columns(table: Table) -> dict[str, int]:
@@ -353,7 +366,7 @@ def _fact(row: Mapping[str, str], probe_set: str) -> Fact:
     prompt = template.replace("[X]", subject or "[X]")
     has_slots = subject and template.count("[X]") == template.count(MASK) == 1
     template = template.replace(MASK, "[Y]") if has_slots else prompt
-    return Fact(probe_set, cells["relation"] or NO_RELATION, subject, cells["object"], template, prompt)
+    return Fact(probe_set, label_of(cells["relation"]) or NO_RELATION, subject, cells["object"], template, prompt)
 
 
 def read_facts(

@@ -24,7 +24,8 @@ def recover(request: RecoverRequest) -> None:
 
     from probing.forgetting import report_savings
     from probing.forgetting.recover import recover as workflow
-    from probing.forgetting.report_outcome import in_words, tested, usual
+    from probing.forgetting.report_lessons import kept_in_words, lesson_rows
+    from probing.forgetting.report_outcome import any_in_words, by_any, by_chance, in_words, tested, usual
 
     rows = workflow(request, typer.echo)
     (run,), facts = rows["forgetting_runs"], [fact for fact in rows["forgetting_facts"] if fact["asked"] == LOST]
@@ -57,6 +58,8 @@ def recover(request: RecoverRequest) -> None:
         by_yardstick = {excess.yardstick: excess for excess in counted[counted["way"] == row.way].itertuples()}
         cells = [_with_ends(row.share, row.low, row.high), *(_against(by_yardstick.get(name)) for name in YARDSTICKS)]
         typer.echo(f"| {row.way} | {' | '.join(cells)} |")
+    if beside := any_in_words(by_any(pd.DataFrame(rows["forgetting_facts"]))):
+        typer.echo(f"\n{beside}")
     relearned = shares[shares["level"] > 0].set_index(["protocol", "level"])["share"]
     curve = ", ".join(f"{100 * relearned[BY_ANSWER, steps]:.1f} after {steps}" for steps in STEPS)
     typer.echo(
@@ -65,16 +68,23 @@ def recover(request: RecoverRequest) -> None:
     )
     for name, n in Counter(fact["reworded"] for fact in facts if fact["reworded"]).items():
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
+    of_lessons = lesson_rows(pd.DataFrame([run]), shares, against)
+    for row in of_lessons[of_lessons["steps"].fillna(USUAL_STEPS) == USUAL_STEPS].itertuples():
+        beside = f"; wrong answers at equal confidence {100 * row.wrong:.1f}" if row.wrong == row.wrong else ""
+        found = row.left_out or _with_ends(row.share, row.low, row.high)
+        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {found}{beside}")
+    if words := kept_in_words(of_lessons):
+        typer.echo(f"{words}.")
     if request.savings:
         saved = report_savings.in_words(report_savings.compared(pd.DataFrame(rows["forgetting_savings"])))
         typer.echo(f"\n{SAVINGS if saved else TOO_FEW}" + "".join(f"\n- {line}" for line in saved))
     tests = tested(against)
     groups = (
-        "planted answers minus wrong guesses"
+        "planted answers, as stated facts, minus wrong guesses"
         if run["planted"]
         else "stated facts minus right answers that the text never had"
     )
-    typer.echo(f"\nMemory? At equal confidence, {groups}:" if len(tests) else f"\n{NO_TEST}")
+    typer.echo(f"\nTest of memory, at equal confidence: {groups}. {by_chance(tests)}" if len(tests) else f"\n{NO_TEST}")
     for row in tests.itertuples():
         typer.echo(f"- {called(row.way, row.protocol)}: {in_words(row)}")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, WAYS
+from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, USUAL_STEPS, WAYS
 from probing.kernel.figures import theme
 
 #: Kind of a part -> its colour and its words in the middle column.
@@ -17,7 +17,6 @@ LOOKS = {
     GAINED: (theme.GAINED, "gained"),
 }
 _WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", "relearned"), strict=True))
-GUESSES, MEMORY = "may be good guesses", "more than good guesses"
 #: Left ends of the three columns, and the width of a block.
 _COLUMNS, _WIDTH = (0.0, 0.4, 0.72), 0.045
 #: Least height of a part with its label, and the gap between two.
@@ -53,8 +52,7 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
         _label(figure, *label)
     theme.apply(figure, height=_HEIGHT)
     bottom = max(top + size for top, size in middle.values())
-    legend = {"y": 0, "yanchor": "top", "font_size": _SMALL}
-    figure.update_layout(margin={"l": 4, "r": 4, "t": 44, "b": 40}, legend=legend, bargap=0)
+    figure.update_layout(margin={"l": 4, "r": 4, "t": 44, "b": 4})
     figure.update_xaxes(visible=False, range=[-0.01, 1.12])
     figure.update_yaxes(visible=False, range=[bottom + 3, -3])
     for place, words in zip(
@@ -65,33 +63,19 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
 
 
 def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> list[tuple]:
-    """The ways back, and the legend of their pattern; returns their labels."""
+    """The ways back; returns their labels."""
     numbers = dict(zip(ways["part"], ways["of_100"], strict=True))
     heights = sum(max(each, _LEAST) for each in numbers.values()) + _GAP * (len(numbers) - 1)
     labels: list[tuple] = []
     places, source = _tops(numbers, max(-3.0, top + size / 2 - heights / 2)), top
     for row in ways.itertuples():
         end, share = places[row.part]
-        hatched = not row.shown
         _ribbon(figure, 1, source, end, share, theme.faint(theme.BACK, 0.34))
-        test = f"<br>{theme.plain(row.test)}" if row.test else "<br>no test of memory"
         note = f"<br>{theme.plain(row.note)}" if row.note else ""
-        hover = (
-            f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{test}{note}<br>click to list them"
-        )
-        _block(figure, 2, end, share, theme.BACK, row.part, hover, hatched=hatched)
+        hover = f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{note}<br>click to list them"
+        _block(figure, 2, end, share, theme.BACK, row.part, hover)
         labels.append((_COLUMNS[2], end + share / 2, int(share), _WORDS[row.part], row.part, hover))
         source += share
-    for hatched in sorted(set(~ways.loc[ways["of_100"] > 0, "shown"].astype(bool))):
-        pattern = {"shape": "/", "fgcolor": theme.BACK, "bgcolor": "rgba(0,0,0,0)", "size": 6} if hatched else {}
-        figure.add_bar(
-            x=[None],
-            y=[None],
-            name=GUESSES if hatched else MEMORY,
-            showlegend=True,
-            hoverinfo="skip",
-            marker={"color": theme.BACK, "pattern": pattern, "line": {"width": 1, "color": theme.BACK}},
-        )
     return labels
 
 
@@ -123,33 +107,18 @@ def _ribbon(figure: go.Figure, column: int, source: float, top: float, size: flo
     )
 
 
-def _block(
-    figure: go.Figure,
-    column: int,
-    top: float,
-    size: float,
-    colour: str,
-    name: str,
-    hover: str,
-    *,
-    hatched: bool = False,
-) -> None:
+def _block(figure: go.Figure, column: int, top: float, size: float, colour: str, name: str, hover: str) -> None:
     """A part; invisible points on it can be touched."""
     x = _COLUMNS[column]
-    look = (
-        {"fillpattern": {"shape": "/", "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": 6}}
-        if hatched
-        else {"fillcolor": colour}
-    )
     figure.add_scatter(
         x=[x, x + _WIDTH, x + _WIDTH, x, x],
         y=[top, top, top + size, top + size, top],
         fill="toself",
+        fillcolor=colour,
         mode="lines",
         line={"width": 1, "color": colour},
         hoverinfo="skip",
         showlegend=False,
-        **look,
     )
     steps = max(int(size / 5), 1)
     places = top + (np.arange(steps) + 0.5) * size / steps
@@ -263,4 +232,39 @@ def outcome_bars(outcome: pd.DataFrame, *, labels: Mapping[str, str] | None = No
         for model, name in zip(models, names, strict=True)
     ]
     theme.label_rows(figure, called, tickfont_size=11)
+    return figure
+
+
+def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
+    """A bar for each kind of lessons, by model: ``report_lessons.lessons`` of one probe set and k."""
+    if table.empty:
+        return theme.empty("No lessons were compared.")
+    table = table[table["steps"].fillna(USUAL_STEPS) == USUAL_STEPS]
+    figure, names, places = go.Figure(), list[str](), list[int]()
+    for model, rows in table.groupby("model", sort=False):
+        names.append(f"<b>{theme.plain((labels or {}).get(str(model), str(model)))}</b>")
+        places += range(len(names), len(names) + len(rows))
+        # A kind without a bar says why.
+        names += list(rows["lessons"].where(rows["left_out"] == "", rows["left_out"]))
+    shares = 100 * table[["share", "low", "high", "wrong"]]
+    figure.add_bar(
+        x=shares["share"],
+        y=places,
+        orientation="h",
+        name="lost facts",
+        marker={"color": theme.BACK},
+        error_x=theme.whiskers(shares["high"] - shares["share"], shares["share"] - shares["low"], color=theme.NEUTRAL),
+        hovertemplate="%{x:.1f} % of the lost facts<extra></extra>",
+    )
+    figure.add_scatter(
+        x=shares["wrong"],
+        y=places,
+        mode="markers",
+        name="wrong answers, equally confident",
+        marker=theme.outlined("diamond-open", theme.INK, 9, 2),
+        hovertemplate="%{x:.1f} % of the wrong answers<extra></extra>",
+    )
+    theme.apply(figure, height=90 + 26 * len(names))
+    figure.update_xaxes(title_text="right again after 15 steps, %", range=[0, 100])
+    theme.label_rows(figure, names)
     return figure

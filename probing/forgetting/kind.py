@@ -12,6 +12,7 @@ from probing.forgetting.ways import (
     AS_IT_IS,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -37,7 +38,7 @@ _TRIED = ", ".join(
     for key in (
         *((way, ANY, AS_IT_IS) for way in WAYS if way != RELEARNED),
         (OTHER_LAYER, ANY, RANDOM_BODY),
-        *((RELEARNED, steps, protocol) for protocol in RELEARNED_BY for steps in STEPS),
+        *((RELEARNED, steps, protocol) for protocol in (*RELEARNED_BY, *LESSONS.values()) for steps in STEPS),
     )
 )
 
@@ -93,7 +94,8 @@ RULES = (
             LEFT JOIN forgetting_shares s
             ON s.run_id = r.run_id AND s.way = w.way AND s.level = w.level AND s.protocol = w.protocol
                 AND s.asked = g.asked
-            WHERE found <> wanted AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
+            WHERE found <> wanted AND NOT (s.n IS NULL AND w.protocol IN {tuple(LESSONS.values())})
+            AND NOT (w.protocol = '{RANDOM_BODY}' AND g.asked <> '{LOST}')
             AND NOT (w.way = '{LAYERS_BACK}' AND r.not_put_back IS NOT NULL)""",
         "{way}, level {level}, {protocol}, {asked}: a share of {found:,} answers, expected {wanted:,}",
     ),

@@ -1,4 +1,4 @@
-"""Does a way bring back what the base has read, or only what it would guess? The one test in which *memory* is said."""
+"""Does a way bring back more of what the text states than of what it never had? The test of memory."""
 
 import hashlib
 from collections import defaultdict
@@ -17,6 +17,7 @@ from probing.forgetting.ways import (
     BY_SUBJECT,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -30,16 +31,17 @@ from probing.kernel.stats.equal_confidence import Answers, Difference, Share, at
 
 #: What is said where there is no test.
 NO_TEST = (
-    "Nothing is said of memory: it is not known fact by fact what the base's training text states, or too few facts of"
-    " one kind are lost."
+    "No test of memory: it is not known fact by fact what the base's training text states, or too few facts of one kind"
+    " are lost."
 )
-MEMORY, GUESSES, UNKNOWN, NOTHING = VERDICTS = (
-    "memory",
-    "no more than good guesses",
+MORE, AS_OFTEN, LESS, UNKNOWN, NOTHING = VERDICTS = (
+    "stated facts come back more often",
+    "stated facts come back as often",
+    "stated facts come back less often",
     "cannot tell",
     "nothing comes back",
 )
-#: A difference whose interval includes 0 and ends below this is small.
+#: A difference whose interval includes 0 and no difference as large as this is small.
 SMALL = 0.03
 #: Where less of both groups comes back, nothing is tested.
 LEAST = 0.01
@@ -70,20 +72,23 @@ def verdict(back: float, low: float, high: float, low_without: float, high_witho
     """What an interval of a difference says, if it says the same without the largest cluster; ``back``: the larger of
     the two shares.
 
-    >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.04, 0.02, -0.04, 0.02)
-    ('memory', 'no more than good guesses')
-    >>> verdict(0.8, 0.01, 0.05, -0.01, 0.06)
-    'cannot tell'
+    >>> verdict(0.8, 0.01, 0.05, 0.02, 0.06), verdict(0.8, -0.02, 0.02, -0.02, 0.02)
+    ('stated facts come back more often', 'stated facts come back as often')
+    >>> verdict(0.8, 0.01, 0.05, -0.01, 0.06), verdict(0.8, -0.05, -0.01, -0.06, -0.01)
+    ('cannot tell', 'stated facts come back less often')
     """
     if back < LEAST:
         return NOTHING
-    ends = ((low, high), (low_without, high_without))
-    overall, without = (MEMORY if lower > 0 else GUESSES if upper < SMALL else UNKNOWN for lower, upper in ends)
-    return overall if overall == without else UNKNOWN
+    overall = _of_interval(low, high)
+    return overall if overall == _of_interval(low_without, high_without) else UNKNOWN
+
+
+def _of_interval(low: float, high: float) -> str:
+    return MORE if low > 0 else LESS if high < 0 else AS_OFTEN if max(-low, high) < SMALL else UNKNOWN
 
 
 def detectable(error: float) -> float:
-    """The difference that a test with this standard error would call memory in four of five cases."""
+    """The difference that a test with this standard error would tell from 0 in four of five cases."""
     return float(error * (special.ndtri(0.975) + special.ndtri(0.8)))
 
 
@@ -97,7 +102,7 @@ def describe(outcome: str, value: float, ends: Sequence[float], seen: float) -> 
     words = f"{outcome}: {100 * value:+.1f} points ({low:.1f} to {high:.1f})"
     if outcome != UNKNOWN:
         return words if outcome != NOTHING else outcome
-    if low > 0 or high < 100 * SMALL:
+    if _of_interval(*ends[:2]) != UNKNOWN:
         return f"{words}, but {low_without:.1f} to {high_without:.1f} without the commonest answer"
     return f"{words}; about {100 * seen:.1f} would be seen in 4 of 5 cases"
 
@@ -183,8 +188,8 @@ class Group:
     facts: NDArray[np.int64]
     targets: NDArray[np.int64]
 
-    def some(self, chosen: NDArray[np.bool_]) -> "Group":
-        """Some of the answers."""
+    def some(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> "Group":
+        """Some of the answers, by whether or by their places."""
         return Group(self.facts[chosen], self.targets[chosen])
 
 
@@ -244,17 +249,6 @@ def part_of(facts: Answered, group: Group, protocol: str, seed: int) -> NDArray[
         for name in dict.fromkeys(names)
     }
     return np.array([part_by_name[name] for name in names], np.int64)
-
-
-def lessons(facts: Answered, groups: Groups, protocol: str, part: int, most: int, seed: int) -> Group:
-    """At most ``most`` lost facts that are taught before a part is asked: none whose answer, or subject, is in it."""
-    lost = groups.of[LOST]
-    allowed = part_of(facts, lost, protocol, seed) != part
-    in_part = [group.some(part_of(facts, group, protocol, seed) == part) for group in groups.of.values()]
-    subjects = {facts.subjects[n].casefold() for group in in_part for n in group.facts}
-    allowed &= np.array([facts.subjects[n].casefold() not in subjects for n in lost.facts], bool)
-    chosen = drawn(np.flatnonzero(allowed), most, seed)
-    return Group(lost.facts[chosen], lost.targets[chosen])
 
 
 #: The yardstick of the test of memory: right answers that the base's training text never had.
@@ -331,7 +325,7 @@ def summary(
                 own = random[attempt.way].at(level, LOST)
                 compared[RANDOM_BODY] = paired(lost, _answers(facts, groups, LOST, own, relations))
             results.against.extend(Against(*key, name, each) for name, each in compared.items() if each)
-            if of_lost and (test := memory(lost, of_lost)):
+            if of_lost and attempt.protocol not in LESSONS.values() and (test := memory(lost, of_lost)):
                 results.against.append(
                     Against(*key, NEVER_IN_TEXT, test.difference, (test.low_without, test.high_without))
                 )

@@ -10,11 +10,15 @@ from probing.choices import CompareSelection
 from probing.facts import store
 from probing.facts.page_clearest import clearest
 from probing.forgetting import report_series
+from probing.forgetting.figures import lesson_bars
 from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
+from probing.forgetting.report_lessons import kept_in_words, lessons
+from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_series import prevention
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
+from probing.kernel.app.texts import filled
 from probing.kernel.figures.looks import set_name
 from probing.kernel.objectives import CONTROL
 
@@ -107,7 +111,7 @@ def draw_when(view: View, tuned: str) -> None:
     followed = runs[runs["states"] > 2]
     if followed.empty:
         blocks.missing("No training was asked for facts state by state.", FOLLOW_COMMAND)
-        return
+        return _lessons(view, tuned)
     run = _training(view, followed, tuned)
     k, probe_set = view.chosen.k, run["probe_set"]
     of_set = followed[(followed["probe_set"] == probe_set) & (followed["base"] == run["base"])]
@@ -145,6 +149,7 @@ def draw_when(view: View, tuned: str) -> None:
     blocks.folded(
         "Relation by relation", partial(_map, view, run, stamp, "relation"), key="when.relations", icon="category"
     )
+    return _lessons(view, tuned)
 
 
 def _training(view: View, followed: pd.DataFrame, tuned: str) -> pd.Series:
@@ -233,4 +238,35 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         caption=_FACT,
         how=_MAP_HOW,
         alt="Rank of one fact's answer by training step and layer",
+    )
+
+
+_LESSONS_CAPTION = "As many different lessons in every bar. Diamond: wrong answers, as confident, that come back, too."
+_LESSONS_HOW = (
+    "480 facts are taught in 15 steps, without any answer or subject that is asked. Same: lost facts of the same"
+    " relations and in the same wording; other wording, other relations, or both; kept facts: none that was lost."
+    " Wrong answers are the base's, at equal confidence: what guesses would do. Whiskers: 95 % intervals over answers"
+    " and seeds. Data has 5 and 45 steps, and facts that the base never knew."
+)
+
+
+def _lessons(view: View, tuned: str) -> None:
+    """The bars of all models whose lessons were compared, with the sentence on the chosen one; nothing without any."""
+    runs = view.read(stored_runs, None, None, (view.chosen.k,), lessons=True)
+    if runs.empty:
+        return
+    probe_set = min(runs["probe_set"], key=lambda name: (name != view.chosen.probe_set, name))
+    runs = runs[runs["probe_set"] == probe_set]
+    table = view.read(lessons, runs)
+    st.header("With which lessons does it come back?")
+    if words := kept_in_words(table[table["model"] == tuned]):
+        st.markdown(filled("Of the facts that {model} lost, {words}.", model=view.name(tuned), words=words))
+    blocks.figure(
+        drawing(lesson_bars, table, labels={model: view.label(model) for model in view.all_colours}),
+        table=table,
+        stamp=view.stamp(f"lessons, {set_name(probe_set)}, rank ≤ {view.chosen.k}", tuple(runs["run_id"])),
+        name="lessons",
+        caption=_LESSONS_CAPTION,
+        how=_LESSONS_HOW,
+        alt="Lost facts that come back, by the kind of lessons, beside wrong answers",
     )

@@ -17,6 +17,7 @@ from probing.facts.askable import askable
 from probing.facts.corpus import fact_key
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import in_order, write_facts, write_relations
+from probing.forgetting.lesson_kinds import IN_OTHER_WORDING
 from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of, summary
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
@@ -30,6 +31,7 @@ from probing.forgetting.ways import (
     BY_SUBJECT,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     OTHER_LAYER,
     RANDOM_BODY,
     RELEARNED,
@@ -44,6 +46,7 @@ from probing.forgetting.ways_back import (
     RecoveryWork,
     RelearnRecipe,
     count_of_parts,
+    exams_by_lessons,
     fitted_head,
     known_inside,
     recovery_answers,
@@ -250,7 +253,10 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     asked = replace(_opened(request, used, say), savings=request.savings)
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(
-        k=request.k, seeds=tuple(range(1, request.seeds + 1)), relearning=RelearnRecipe(rate=request.rate)
+        k=request.k,
+        seeds=tuple(range(1, request.seeds + 1)),
+        relearning=RelearnRecipe(rate=request.rate),
+        lessons=tuple(kind for kind in LESSONS if kind in request.lessons),
     )
     config = _configuration(asked, recipe, request.positions, used)
     tables = (*(["forgetting_savings"] if request.savings else []), *TABLES)
@@ -302,15 +308,26 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
             None,
             request.plant,
         )
-    other = None
-    if request.templates:
-        other = askable(one_set(request.facts, request.called, say, request.templates), base)[0]
+    other = _other(request, base, facts, say)
+    return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
+
+
+def _other(request: RecoverRequest, base: Encoder, facts: Sequence[Fact], say: Say) -> FactSet | None:
+    """The facts in another wording; None if none is asked for, or only lessons want one that there is not."""
+    templates = request.templates or ("paraphrase" if {*IN_OTHER_WORDING} & {*request.lessons} else None)
+    if not templates:
+        return None
+    try:
+        other = askable(one_set(request.facts, request.called, say, templates), base)[0]
         if {fact.prompt for fact in other.facts} <= {fact.prompt for fact in facts}:
             raise FactsError(
-                f"got {spelled('templates', request.templates)}; the facts of {found.probe_set} have no other wording"
-                " there"
+                f"got {spelled('templates', templates)}; the facts of {other.probe_set} have no other wording there"
             )
-    return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
+    except FactsError:
+        if request.templates:
+            raise
+        return None
+    return other
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
@@ -333,6 +350,7 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
         other_templates=asked.other.template_set if asked.other else "",
         other_sha256=_sha256([fact.prompt for fact in asked.other.facts]) if asked.other else "",
         savings=canonical_json(vars(SavingsRecipe())) if asked.savings else "",
+        lessons=recipe.lessons,
     )
 
 
@@ -342,7 +360,8 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
     def fit(model: Encoder):
         return fitted_head(model, asked.base, asked.text, config.positions)
 
-    work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe)
+    wordings = _other_wordings(asked)
+    work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe, wordings)
     answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
@@ -350,27 +369,35 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
     saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
+    few = {
+        f"{LESSONS[kind]} ({recipe.size} are needed)": n
+        for kind, exams in exams_by_lessons(work, answered, groups).items()
+        if (n := min(len(exam.taught.facts) for of_seed in exams for exam in of_seed)) < recipe.size
+    }
+    kept = replace(asked.kept, left_out={**asked.kept.left_out, **few})
+    again = _reworded(asked, wordings, groups, recipe.k)
     return {
-        **run_rows(config, asked.kept, answered, asked.tuned.layers, work.not_put_back),
+        **run_rows(config, kept, answered, asked.tuned.layers, work.not_put_back),
         **summary_rows(run_id, found),
-        "forgetting_facts": fact_rows(
-            run_id, asked.kept, answered, groups, ways, found, asked.exposure, _reworded(asked, groups, recipe.k)
-        ),
+        "forgetting_facts": fact_rows(run_id, kept, answered, groups, ways, found, asked.exposure, again),
         "forgetting_savings": savings_rows(run_id, saved),
     }
 
 
-def _reworded(asked: _Asked, groups: Groups, k: int) -> dict[int, str]:
+def _other_wordings(asked: _Asked) -> dict[int, str]:
+    """Number of a fact -> its prompt in the other wording, of those that have one."""
+    others = asked.other.facts if asked.other else ()
+    prompts = {(fact.relation, fact.subject, fact.object): fact.prompt for fact in others}
+    again = {n: prompts.get((one.relation, one.subject, one.object)) for n, one in enumerate(asked.kept.facts)}
+    return {n: prompt for n, prompt in again.items() if prompt and prompt != asked.kept.facts[n].prompt}
+
+
+def _reworded(asked: _Asked, wordings: Mapping[int, str], groups: Groups, k: int) -> dict[int, str]:
     """Number of a lost fact -> what its other wording shows, of those that have one."""
-    if asked.other is None:
+    numbers = [n for n in groups.of[LOST].facts.tolist() if n in wordings]
+    if not numbers:
         return {}
-    prompts = {(fact.relation, fact.subject, fact.object): fact.prompt for fact in asked.other.facts}
-    facts = asked.kept.facts
-    again = {
-        n: prompts.get((facts[n].relation, facts[n].subject, facts[n].object)) for n in groups.of[LOST].facts.tolist()
-    }
-    numbers = [n for n, prompt in again.items() if prompt and prompt != facts[n].prompt]
-    tokens = Prompts.of([str(again[n]) for n in numbers], asked.base)
+    tokens = Prompts.of([wordings[n] for n in numbers], asked.base)
     before, after = (
         ranks(model, tokens, [asked.gold[n] for n in numbers])[0] <= k for model in (asked.base, asked.tuned)
     )

@@ -3,11 +3,12 @@
 import pandas as pd
 
 from probing.forgetting import report_outcome, report_savings, report_series
+from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs
-from probing.forgetting.ways import LOST_OUTCOMES
+from probing.forgetting.ways import BY_ANY, LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
@@ -19,8 +20,8 @@ _SAVINGS_SHOWN = Columns("model asked measure passes taught counterfeit differen
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
-def _runs(db: Database, choice: Choice, planted: bool = False) -> pd.DataFrame:
-    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted)
+def _runs(db: Database, choice: Choice, planted: bool = False, lessons: bool = False) -> pd.DataFrame:
+    return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted, lessons)
 
 
 def _savings(db: Database, choice: Choice) -> pd.DataFrame:
@@ -62,6 +63,7 @@ FORGETTING = Reports(
             lambda db, choice: report_outcome.outcome(db, _runs(db, choice)),
             report_outcome.OUTCOME,
             shown=_OUTCOME_SHOWN,
+            note=lambda table: f"Guesses come back, too: the report ways has {BY_ANY!r} beside them.\n",
         ),
         Report(
             "ways",
@@ -70,10 +72,17 @@ FORGETTING = Reports(
         ),
         Report(
             "memory",
-            "memory, or good guesses",
+            "stated facts minus right answers that the text never had",
             lambda db, choice: report_outcome.memory(db, _runs(db, choice, planted=True)),
             report_outcome.MEMORY_COLUMNS,
             shown=_MEMORY_SHOWN,
+            note=lambda table: f"{report_outcome.by_chance(table)}\n",
+        ),
+        Report(
+            "lessons",
+            "what comes back by lessons unlike the question",
+            lambda db, choice: lessons(db, _runs(db, choice, lessons=True)),
+            LESSON_COLUMNS,
         ),
         Report("savings", "relearned beside counterfeits", _savings, report_savings.SAVINGS, shown=_SAVINGS_SHOWN),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),

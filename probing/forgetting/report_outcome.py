@@ -3,15 +3,26 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from probing.forgetting import store
-from probing.forgetting.memory import MEMORY, NEVER_IN_TEXT, describe, detectable, verdict
+from probing.forgetting.memory import (
+    LOST,
+    NEVER_IN_TEXT,
+    NEVER_KNOWN,
+    NOTHING,
+    WRONG,
+    describe,
+    detectable,
+    verdict,
+)
 from probing.forgetting.store import counted, excesses, forgetting_runs
 from probing.forgetting.ways import (
     ANY,
     AS_IN_BASE,
     BACK,
+    BY_ANY,
     FITTED_HEAD,
     GAINED,
     KEPT,
@@ -30,7 +41,9 @@ from probing.forgetting.ways import (
 )
 from probing.kernel.columns import Columns
 from probing.kernel.objectives import CONTROL
+from probing.kernel.provenance import stored_configuration
 from probing.kernel.relatives import named
+from probing.kernel.stats.equal_confidence import Answers, at_equal_confidence, paired
 from probing.kernel.stats.intervals import whole_shares
 from probing.kernel.store.database import Database
 
@@ -43,15 +56,19 @@ def stored_runs(
     probe_sets: Sequence[str] | None = None,
     ks: Sequence[int] | None = None,
     planted: bool = False,
+    lessons: bool = False,
     among: Collection[str] | None = None,
 ) -> pd.DataFrame:
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
     The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
-    controls are last. ``planted`` keeps controls with planted facts, ``among`` only runs of these ids.
+    controls are last. ``planted`` keeps controls with planted facts; ``lessons`` only runs that compared lessons, ``among``
+    only runs of these ids.
     """
     runs = named(forgetting_runs(db))
     runs = runs if among is None else runs[runs["run_id"].isin(list(among))]
+    if lessons:
+        runs = runs[runs["config"].map(lambda config: "lessons" in stored_configuration(config)).astype(bool)]
     runs = runs[planted | (runs["planted"] == 0)].drop_duplicates(["model", "probe_set", "template_set", "k"])
     for column, values in (("model", models), ("probe_set", probe_sets), ("k", ks)):
         runs = runs[runs[column].isin(list(values))] if values is not None else runs
@@ -67,8 +84,10 @@ def with_keys(runs: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def usual(rows: pd.DataFrame) -> pd.DataFrame:
-    """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is."""
-    counted = {(way, usual_level(way), usual_protocol(way)) for way in WAYS}
+    """What outcomes count: relearning split by answer after the usual steps, other ways of the model as it is; and all
+    of these together.
+    """
+    counted = {(way, usual_level(way), usual_protocol(way)) for way in (*WAYS, BY_ANY)}
     return rows.loc[[key in counted for key in zip(rows["way"], rows["level"], rows["protocol"], strict=True)]]
 
 
@@ -107,19 +126,68 @@ def outcome(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ways(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
-    """Each way by itself, next to every yardstick: its share of the lost facts, and the difference with its 95 %
-    interval.
+    """Each way by itself, and all together, next to every yardstick: the share of the lost facts, and the difference
+    with its 95 % interval.
 
     ``yardstick_share`` is at equal confidence where it is that of wrong answers, or of right answers that the text
     never had.
     """
-    rows = excesses(db, list(runs["run_id"]))
+    ids = list(runs["run_id"])
+    rows = pd.concat([excesses(db, ids), by_any(store.answers(db, ids))])
     return with_keys(runs, rows.assign(difference=rows["share"] - rows["yardstick_share"]))[list(WAYS_BACK)]
+
+
+def by_any(facts: pd.DataFrame) -> pd.DataFrame:
+    """What at least one way brings back, as rows of ``forgetting_excesses``: lost facts beside wrong answers at equal
+    confidence, and beside never-known facts, each with a lost one of its relation and answer.
+
+    ``facts`` are rows of ``forgetting_facts``; relearning counts as for an outcome.
+    """
+    key, rows = {"way": BY_ANY, "level": ANY, "protocol": usual_protocol(BY_ANY)}, []
+    for run_id, every in facts.sort_values("fact_id").groupby("run_id"):
+        seeds, levels = every[f"after_{USUAL_STEPS}"].str, every[["layer", "layers_back"]]
+        back = levels.notna().any(axis=1) | every["fitted"] | (2 * seeds.count("1") > seeds.len())
+        answers = Answers(
+            back.to_numpy(bool)[None],
+            np.exp(every["base_logp"].to_numpy(float)),
+            every["relation"].factorize()[0].astype(np.int64),
+            every["answer"].to_numpy(np.int64),
+        )
+        lost, wrong, never = (answers.of((every["asked"] == group).to_numpy()) for group in (LOST, WRONG, NEVER_KNOWN))
+        partners = _numbered(lost).get_indexer(_numbered(never))
+        found = {
+            WRONG: at_equal_confidence(lost, wrong),
+            NEVER_KNOWN: paired(lost.of(partners[partners >= 0]), never.of(partners >= 0)),
+        }
+        rows += [
+            {"run_id": run_id, **key, "yardstick": name, "share": each.share, "yardstick_share": each.yardstick}
+            | {"low": each.low, "high": each.high, "n": each.n, "n_yardstick": each.n_yardstick}
+            for name, each in found.items()
+            if each
+        ]
+    return pd.DataFrame(rows, columns=["run_id", *_COMPARED.without("difference")])
+
+
+def _numbered(group: Answers) -> pd.MultiIndex:
+    """Of each answer its relation and answer, and which of those with both it is."""
+    clusters = pd.Series(group.clusters)
+    return pd.MultiIndex.from_arrays([clusters, clusters.groupby(clusters).cumcount()])
+
+
+_SAID = {WRONG: "equally confident wrong answers", NEVER_KNOWN: "facts that neither model knew"}
+
+
+def any_in_words(rows: pd.DataFrame) -> str:
+    """``by_any`` of one run, or its ``ways``, as command, page and document say it; empty without a yardstick."""
+    together = rows[rows["way"] == BY_ANY].set_index("yardstick")
+    beside = [f", of {_SAID[name]} {100 * share:.0f}" for name, share in together["yardstick_share"].items()]
+    lost = f"Of 100 lost facts {100 * together['share'].head(1).sum():.0f} come back by {BY_ANY}"
+    return f"{lost}{''.join(beside)}." if beside else ""
 
 
 def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """The test of memory of every way, of runs for which it is known what the base's training text states, or what was
-    planted.
+    planted; controls with planted facts are first.
 
     Relearning, after the usual steps, is split by answer and by subject. Shares of ``stated`` facts and of those that
     the text ``never_had`` are at equal confidence; ``low_without, high_without`` is the interval without the commonest
@@ -128,6 +196,7 @@ def memory(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     rows = tested(excesses(db, list(runs["run_id"]))).rename(
         columns={"share": "stated", "yardstick_share": "never_had", "n_yardstick": "n_never_had"}
     )
+    runs = runs.sort_values("planted", ascending=False, kind="stable")
     return with_keys(runs, rows.merge(runs[["run_id", "seeds"]], on="run_id"))[list(MEMORY_COLUMNS)]
 
 
@@ -152,6 +221,13 @@ def in_words(test: Any) -> str:
     return describe(test.verdict, test.difference, [getattr(test, end) for end in _ENDS], test.detectable)
 
 
+def by_chance(tests: pd.DataFrame) -> str:
+    """How many of ``tested`` or ``memory`` would say more or less often if nothing differed."""
+    n = int((tests["verdict"] != NOTHING).sum())
+    rate = "5 %; with one seed more"
+    return f"If nothing differed, about {0.05 * n:.1f} of {n} tests would say more or less often ({rate})."
+
+
 #: Part -> the outcomes that it counts; together they are all facts that the base knew.
 PARTS = {
     KEPT: (KEPT,),
@@ -169,8 +245,8 @@ def hundred(
     """The parts of 100 known facts of one model, cheap ways first, and one for what was gained.
 
     ``gained``: facts that only the fine-tuned model knows, and facts that the base knows; zeros if not both were asked.
-    ``of_100`` are whole numbers that add up to 100 without the gained ones, ``per_100`` is exact. ``shown``: the way
-    passes the test of memory, whose words are ``test``. ``share: ...`` is of all lost facts that the way by itself
+    ``of_100`` are whole numbers that add up to 100 without the gained ones, ``per_100`` is exact. ``test`` is
+    the test of memory of the way, in words. ``share: ...`` is of all lost facts that the way by itself
     brings back, ``yardstick: ...`` of that yardstick.
     """
     stored = outcome.set_index("part")
@@ -186,13 +262,11 @@ def hundred(
             "of_100": whole,
             "per_100": 100 * n / known,
         }
-        row |= {"shown": test is not None and test.verdict == MEMORY, "test": "" if test is None else in_words(test)}
+        row["test"] = "" if test is None else in_words(test)
         rows.append(row | {"note": next((note for note in stored.loc[list(PARTS[part]), "note"] if note), "")})
     if gained[1]:
         share = 100 * gained[0] / gained[1]
-        rows.append(
-            {"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share, "shown": True}
-        )
+        rows.append({"part": GAINED, "kind": GAINED, "n": gained[0], "of_100": round(share), "per_100": share})
     table = pd.DataFrame(rows).fillna({"test": "", "note": ""})
     yardstick_rows = usual(ways).pivot_table(
         index="way", columns="yardstick", values=["share", "yardstick_share"], sort=False

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from probing.finetuning.requests import TrainingLength
+from probing.forgetting.ways import LESSONS
 from probing.kernel.errors import OptionError
 from probing.kernel.objectives import TASKS
 from probing.kernel.options import Option, Options, spelled
@@ -35,6 +36,15 @@ class RecoverRequest(OfModel):
             "Template set in which lost facts are asked once more, as paraphrase: lost for this wording, or in general?"
         ),
     ] = None
+    lessons: Annotated[
+        tuple[str, ...],
+        Option(
+            "Relearn from 480 lessons of one kind, too: same, in another wording (--templates, else paraphrase), of"
+            " other relations, unlike in both, or kept facts only; repeatable.",
+            known=tuple(LESSONS),
+            repeated=True,
+        ),
+    ] = ()
     plant: Annotated[
         int | None,
         Option(

@@ -6,7 +6,7 @@ import pandas as pd
 
 from probing.forgetting.memory import LOST
 from probing.forgetting.series import COUNTS
-from probing.forgetting.ways import LOST_OUTCOMES
+from probing.forgetting.ways import LOST_OUTCOMES, USUAL_STEPS
 from probing.kernel.store.database import Database
 
 #: How a lost fact comes back -> the column with the number of such facts.
@@ -51,6 +51,20 @@ def counted(db: Database, run_ids: Sequence[str], column: str) -> pd.DataFrame:
 def excesses(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """Differences to yardsticks, with the columns of ``forgetting_excesses``."""
     return db.query(f"SELECT * FROM forgetting_excesses s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
+
+
+def answers(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """What ``report_outcome.by_any`` counts of every lost fact, never-known fact and wrong answer."""
+    return db.query(
+        "SELECT s.run_id, s.fact_id, s.asked, s.relation, s.answer, s.base_logp, s.layer, s.fitted, s.layers_back,"
+        f" s.after_{USUAL_STEPS} FROM forgetting_facts s {_OF_RUNS} ORDER BY ALL",
+        {"run_ids": list(run_ids)},
+    )
+
+
+def shares(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
+    """Shares that come back, with the columns of ``forgetting_shares``."""
+    return db.query(f"SELECT * FROM forgetting_shares s {_OF_RUNS} ORDER BY ALL", {"run_ids": list(run_ids)})
 
 
 def savings(db: Database) -> pd.DataFrame:

@@ -17,6 +17,8 @@ LAYERS_BACK = "layers put back"
 #: The answer is back after training steps on other lost facts with other answers, of other subjects.
 RELEARNED = "relearned"
 WAYS = (OTHER_LAYER, FITTED_HEAD, LAYERS_BACK, RELEARNED)
+#: What at least one of the ways brings back.
+BY_ANY = "one of the ways"
 #: A fact that both models know.
 KEPT = "kept"
 #: A lost fact that the head reads at a layer at which it reads it in the base, too, or only at others.
@@ -42,7 +44,15 @@ BY_ANSWER, BY_SUBJECT = "split by answer", "split by subject"
 #: From a body with random layers on the fine-tuned embeddings; relearning is split by answer.
 RANDOM_BODY = "random body"
 RELEARNED_BY = (BY_ANSWER, BY_SUBJECT, RANDOM_BODY)
-PROTOCOLS = (AS_IT_IS, *RELEARNED_BY)
+#: Relearning with as many lessons of one kind, split by answer: name in the command -> protocol.
+LESSONS = {
+    "same": "lessons: same relations and wording",
+    "wording": "lessons: other wording",
+    "relations": "lessons: other relations",
+    "unlike": "lessons: other relations and wording",
+    "kept": "lessons: kept facts",
+}
+PROTOCOLS = (AS_IT_IS, *RELEARNED_BY, *LESSONS.values())
 
 
 def usual_level(way: str) -> int:
@@ -116,6 +126,8 @@ class ForgettingRunConfig(Provenance):
     planted: int = 0
     #: Recipe of savings, as canonical JSON; empty: none were measured.
     savings: str = ""
+    #: Of ``LESSONS``, in this order.
+    lessons: tuple[str, ...] = ()
 
 
 #: What reads the layers.

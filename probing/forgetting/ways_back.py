@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups, lessons, part_of
+from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, Exam, exams_of
+from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups
 from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
 from probing.forgetting.ways import (
     AS_IT_IS,
@@ -19,6 +20,7 @@ from probing.forgetting.ways import (
     BY_SUBJECT,
     FITTED_HEAD,
     LAYERS_BACK,
+    LESSONS,
     OTHER_LAYER,
     RANDOM_BODY,
     RELEARNED,
@@ -145,6 +147,8 @@ class RecoveryRecipe:
     most_relearned: int = 1000  #: facts that a model relearns
     most_pairs: int = 2000  #: matched pairs, and wrong answers
     relearning: RelearnRecipe = field(default_factory=RelearnRecipe)
+    lessons: tuple[str, ...] = ()  #: kinds of lessons that are compared
+    size: int = 480  #: different lessons of each kind, as many as the usual steps take
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ class RecoveryWork:
     fit: Callable[[Encoder], DecodingHead]  #: fits a head to the last layer of a model of this shape, without facts
     folder: Path  #: of finished parts, of this work alone
     recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
+    wordings: Mapping[int, str] = field(default_factory=dict)  #: number of a fact -> its prompt in another wording
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -195,6 +200,12 @@ def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
     return np.asarray(by_group[LOST] <= work.recipe.k)
 
 
+def exams_by_lessons(work: RecoveryWork, answers: Answered, groups: Groups) -> dict[str, list[list[Exam]]]:
+    """Kind of lessons -> the exams of every seed."""
+    of_kind = partial(exams_of, answers, groups, BY_ANSWER, work.recipe.size, k=work.recipe.k, reworded=work.wordings)
+    return {kind: [of_kind(seed, kind) for seed in work.recipe.seeds] for kind in work.recipe.lessons}
+
+
 def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
     """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
@@ -225,14 +236,17 @@ def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callab
         # The random body only shows what the training alone brings, so one seed is enough.
         seeds = work.recipe.seeds[:1] if protocol == RANDOM_BODY else work.recipe.seeds
         start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
-        by_seed = [_relearned(work, answers, groups, of, protocol, seed, start, done) for seed in seeds]
-        back_again = {name: np.stack([ranks[name] <= k for ranks in by_seed]) for name in of}
-        yield Tried(RELEARNED, protocol, work.recipe.relearning.steps, back_again)
+        exams = [exams_of(answers, groups, protocol, work.recipe.most_relearned, seed) for seed in seeds]
+        yield _relearned(work, of, protocol, exams, start, done)
+    for kind, of_lessons in exams_by_lessons(work, answers, groups).items():
+        if all(len(exam.taught.facts) == work.recipe.size for of_seed in of_lessons for exam in of_seed):
+            yield _relearned(work, groups.of, LESSONS[kind], of_lessons, work.tuned, done, kind in IN_OTHER_WORDING)
 
 
 def count_of_parts(recipe: RecoveryRecipe) -> int:
     """How many parts there are at most, for a progress bar."""
-    return 4 + PARTS[RANDOM_BODY] + (PARTS[BY_ANSWER] + PARTS[BY_SUBJECT]) * len(recipe.seeds)
+    of_lessons = sum(4 if kind in OF_OTHER_RELATIONS else 2 for kind in recipe.lessons)
+    return 4 + PARTS[RANDOM_BODY] + (PARTS[BY_ANSWER] + PARTS[BY_SUBJECT] + of_lessons) * len(recipe.seeds)
 
 
 def why_not_put_back(tuned: Encoder, base: Encoder) -> str:
@@ -281,41 +295,40 @@ def _inside(model: Encoder) -> Ask:
 
 def _relearned(
     work: RecoveryWork,
-    answers: Answered,
-    groups: Groups,
     of: Mapping[str, Group],
     protocol: str,
-    seed: int,
+    exams: Sequence[Sequence[Exam]],
     start: Encoder,
     done: Callable[[], object],
-) -> dict[str, NDArray[np.int64]]:
-    """Group -> (steps, answers) ranks, each after lessons from the other parts."""
+    reworded: bool = False,
+) -> Tried:
+    """What comes back after the lessons of every exam, by seed; ``reworded``: they are taught in the other wording."""
     recipe = work.recipe
-    by_group = {
-        name: np.zeros((len(recipe.relearning.steps), len(group.facts)), np.int64) for name, group in of.items()
-    }
-    for part in range(PARTS[protocol]):
-        places = {name: part_of(answers, group, protocol, seed) == part for name, group in of.items()}
-        chosen = {name: group.some(places[name]) for name, group in of.items()}
+    steps = recipe.relearning.steps
+    back = {name: np.zeros((len(exams), len(steps), len(group.facts)), bool) for name, group in of.items()}
+    for place, (seed, of_seed) in enumerate(zip(recipe.seeds, exams, strict=False)):
+        for part, exam in enumerate(of_seed):
 
-        def made(part: int = part, chosen: Mapping[str, Group] = chosen) -> dict[str, np.ndarray]:
-            taught = lessons(answers, groups, protocol, part, recipe.most_relearned, seed)
-            learning = relearned(
-                start, work.prompts.some(taught.facts), taught.targets.tolist(), recipe.relearning, seed
-            )
-            asked_again = [_by_group(work, chosen, partial(ranks, model)) for _, model in learning]
-            return {name: np.concatenate([at[name] for at in asked_again]) for name in chosen}
+            def made(seed: int = seed, exam: Exam = exam) -> dict[str, np.ndarray]:
+                asked = {name: group.some(exam.asked[name]) for name, group in of.items()}
+                facts = exam.taught.facts.tolist()
+                prompts = Prompts.of([work.wordings[n] for n in facts], work.base) if reworded else None
+                learning = relearned(
+                    start, prompts or work.prompts.some(facts), exam.taught.targets.tolist(), recipe.relearning, seed
+                )
+                asked_again = [_by_group(work, asked, partial(ranks, model)) for _, model in learning]
+                return {name: np.concatenate([at[name] for at in asked_again]) for name in asked}
 
-        ranked = stored_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
-        for name, values in ranked.items():
-            by_group[name][:, places[name]] = values
-        done()
-    return by_group
+            ranked = stored_arrays(_path(work, RELEARNED, protocol, f"seed {seed}", f"part {part}"), made)
+            for name, values in ranked.items():
+                back[name][place][:, exam.asked[name]] = values <= recipe.k
+            done()
+    return Tried(RELEARNED, protocol, steps, back)
 
 
 def _path(work: RecoveryWork, *words: str) -> Path:
     """The file of a part."""
-    return work.folder / ("-".join(words).replace(" ", "-") + ".safetensors")
+    return work.folder / ("-".join(words).replace(":", "").replace(" ", "-") + ".safetensors")
 
 
 def _by_group(work: RecoveryWork, groups: Mapping[str, Group], ask: Ask) -> dict[str, np.ndarray]:

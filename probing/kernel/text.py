@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import logging
 import re
 import unicodedata
 from collections import Counter
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 from zlib import error as ZlibError
 
 from probing.kernel.errors import FactsError, ProbingError
+
+_log = logging.getLogger(__name__)
 
 #: A longer sentence of running text is not read.
 MAX_WORDS = 64
@@ -114,14 +117,18 @@ def stripped(text: str) -> str:
 
 
 def label_of(text: str) -> str:
-    """A label as it is counted: without blanks around it, and in NFC, as files have accents in two spellings."""
-    return unicodedata.normalize("NFC", stripped(text))
+    """A label as it is counted: blanks inside are single spaces, and accents are in NFC, one of their two spellings."""
+    return re.sub(r"[^\S\x00-\x1f\x85]+", " ", unicodedata.normalize("NFC", stripped(text)))
 
 
-def alike_but_for_case(names: Iterable[str]) -> list[str]:
-    """The names that differ from another one by case alone, each once."""
-    spelt = Counter(map(str.lower, different := sorted(set(names))))
-    return [name for name in different if spelt[name.lower()] > 1]
+def nearly_equal(names: Iterable[str]) -> list[str]:
+    """The names that differ from another one by case, marks around them or the sign between words alone, each once."""
+
+    def bare(name: str) -> str:
+        return re.sub(r"(?<=\w)[_-](?=\w)", " ", name.lower()).strip(".*_\"'`! ") or name
+
+    spelt = Counter(map(bare, different := sorted(set(names))))
+    return [name for name in different if spelt[bare(name)] > 1]
 
 
 def refuse_label(label: str, what: str, error: type[ProbingError]) -> None:
@@ -186,6 +193,51 @@ def numbered(stream: Iterable[bytes], path: Path, error_class: ErrorClass) -> It
         raise error_class(f"{path}, line {number}: is not UTF-8 text ({error.reason}); save it as UTF-8") from error
     except (OSError, EOFError, ZlibError) as error:
         raise error_class(f"{path}, line {number + 1}: cannot be read ({error}); fetch the data set again") from error
+
+
+_SHEET, _WRITE = "export the sheet as CSV (UTF-8)", "write it as Parquet or CSV"
+#: How a file begins that is no text -> what it is, and what to do.
+_NO_TEXT = {
+    b"PK\x03\x04": f"is a spreadsheet workbook or an archive, whatever its name; {_SHEET}, or unpack it",
+    b"\xd0\xcf\x11\xe0": f"is an old spreadsheet workbook, whatever its name; {_SHEET}",
+    b"\x1f\x8b": "is compressed with gzip; unpack it",
+    b"BZh": "is compressed with bzip2; unpack it",
+    b"\xfd7zXZ": "is compressed with xz; unpack it",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it",
+    b"ARROW1": f"is an Arrow or Feather file; {_WRITE}",
+    b"\xff\xff\xff\xff": f"is a stream of Arrow, as huggingface's save_to_disk writes it; {_WRITE}",
+    b"FEA1": f"is a Feather file; {_WRITE}",
+    **{bytes([0x80, protocol]): f"is a pickle of Python, which is not opened; {_WRITE}" for protocol in range(2, 6)},
+    b"\xff\xfe\0\0": "is UTF-32; save it as UTF-8",
+    b"\0\0\xfe\xff": "is UTF-32; save it as UTF-8",
+    b"<!DOCTYPE html": "is a web page; download the file itself",
+    b"<html": "is a web page; download the file itself",
+    b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
+}
+
+
+def decoded(content: str | bytes, name: str, error_class: ErrorClass) -> str:
+    r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
+    if isinstance(content, bytes):
+        for start, what in _NO_TEXT.items():
+            if content.startswith(start):
+                raise error_class(f"{name} {what}")
+        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
+        if encoding == "utf-8" and (zeros := content[:1000].count(0)) > len(content[:1000]) // 4:
+            seems = "UTF-32" if 2 * zeros > len(content[:1000]) else "UTF-16"
+            raise error_class(f"{name} seems to be {seems} without a byte order mark; save it as UTF-8")
+        try:
+            content = content.decode(encoding)
+        except UnicodeDecodeError as error:
+            line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
+            raise error_class(
+                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or"
+                " Latin-1); save it as UTF-8"
+            ) from None
+    text = content.removeprefix("\ufeff").replace("\r\n", "\n")
+    text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
+    # Old programs end a file with Ctrl-Z.
+    return re.sub(r"\s*\x1a\s*\Z", "", text)
 
 
 def an_object(row: Any) -> dict[str, Any]:
@@ -303,18 +355,44 @@ def conllu_sentences(
         yield sentence
 
 
+#: How JSON, HTML or a table begins, the last with headings: words with a sign, but no blank, between them.
+_NO_PROSE = re.compile(
+    r"""\s*(?:[\[{]\s*["{\[]|<(?:[!?]|html|head|body|div|p)\b|(?:"?(?:\w[\w ]*)?"?[,;|\t])+"?\w[\w ]*"?\n)""",
+    re.IGNORECASE,
+)
+
+
 def wikitext_sentences(path: Path) -> Iterator[str]:
-    """Sentences of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone."""
+    """Sentences of 4 to 64 words of a WikiText file: no headings, no ``<unk>``, `` @-@ `` undone; others are counted.
+
+    A longer line of any other text is cut at its sentences' ends.
+    """
     try:
-        # The shipped slice is cut at a byte, so its last character may be broken.
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        content = path.read_bytes()
+        content.decode()
     except OSError as error:
         raise FactsError(f"cannot read {path}: {error}; expected WikiText, one paragraph per line") from error
-    for line in lines:
+    except UnicodeDecodeError as error:
+        # The shipped slice is cut at a byte, so its last character may be broken.
+        content = content[: error.start] if error.reason == "unexpected end of data" else content
+    text, left_out = decoded(content, str(path), FactsError), Counter[str]()
+    if _NO_PROSE.match(text):
+        raise FactsError(f"{path} is JSON, HTML or a table; expected text, one sentence or paragraph per line")
+    for line in text.splitlines():
         line = line.strip()
         if not line or line.startswith("="):
             continue
         line = re.sub(r" @(\W)@ ", r"\1", line)
-        for sentence in re.split(r"(?<= [.!?]) (?=[A-Z\"'(])", line):
-            if "<unk>" not in sentence and 4 <= len(sentence.split()) <= MAX_WORDS:
+        ends = r"(?<= [.!?]) (?=[A-Z\"'(])"
+        if len(line.split()) > MAX_WORDS and not re.search(r" [.!?](?: |$)", line):
+            ends = "(?<=[.!?]) (?![a-z])"
+        for sentence in re.split(ends, line):
+            n = len(sentence.split())
+            if why := (n < 4 and "of fewer than 4 words") or (n > MAX_WORDS and f"of more than {MAX_WORDS}"):
+                left_out[why] += 1
+            elif "<unk>" in sentence:
+                left_out["with <unk>"] += 1
+            else:
                 yield sentence
+    if left_out:
+        _log.warning("%s: sentences left out: %s", path, ", ".join(f"{n:,} {why}" for why, n in left_out.items()))

@@ -19,6 +19,7 @@ from probing.kernel.text import (
     CONTROL,
     an_object,
     counted,
+    decoded,
     in_short,
     json_object,
     refuse_half_characters,
@@ -31,25 +32,6 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
 #: Separator -> what it is called. Of those that fit alike the first is taken: sentences have commas more often than
 #: semicolons.
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas", "|": "bars"}
-_SHEET, _WRITE = "export the sheet as CSV (UTF-8)", "write it as Parquet or CSV"
-#: How a file begins that is no text -> what it is, and what to do.
-_NO_TEXT = {
-    b"PK\x03\x04": f"is a spreadsheet workbook or an archive, whatever its name; {_SHEET}, or unpack it",
-    b"\xd0\xcf\x11\xe0": f"is an old spreadsheet workbook, whatever its name; {_SHEET}",
-    b"\x1f\x8b": "is compressed with gzip; unpack it",
-    b"BZh": "is compressed with bzip2; unpack it",
-    b"\xfd7zXZ": "is compressed with xz; unpack it",
-    b"\x28\xb5\x2f\xfd": "is compressed with zstd; unpack it",
-    b"ARROW1": f"is an Arrow or Feather file; {_WRITE}",
-    b"\xff\xff\xff\xff": f"is a stream of Arrow, as huggingface's save_to_disk writes it; {_WRITE}",
-    b"FEA1": f"is a Feather file; {_WRITE}",
-    **{bytes([0x80, protocol]): f"is a pickle of Python, which is not opened; {_WRITE}" for protocol in range(2, 6)},
-    b"\xff\xfe\0\0": "is UTF-32; save it as UTF-8",
-    b"\0\0\xfe\xff": "is UTF-32; save it as UTF-8",
-    b"<!DOCTYPE html": "is a web page; download the file itself",
-    b"<html": "is a web page; download the file itself",
-    b"version https://git-lfs": "is a pointer of Git LFS; fetch the file itself (git lfs pull)",
-}
 #: Texts of a cell that programs write where there is nothing, in lower case.
 NOTHING = frozenset(
     ("nan", "null", "n/a", "#n/a", "<na>", r"\n", "#ref!", "#value!", "#name?", "#div/0!", "#num!", "#null!")
@@ -69,10 +51,13 @@ _ID = re.compile(r"<?https?://\S+|/\w+/\S+|(?:\w+:)?[A-Za-z]{0,3}[-_]?\d[\d.,:-]
 _TOKEN = r"(?:\[(?:CLS|SEP|PAD)\]|</?s>|<(?:bos|eos|pad)>|<\|endoftext\|>)"
 #: Special tokens that a tokenizer puts around a text itself.
 _TYPED = re.compile(rf"\A(?:{_TOKEN}\s*)+|(?:{_TOKEN}\s*)+\Z")
-#: What a program should have undone: tags and entities of HTML, a letter's escape, but no command of TeX (``\nu``).
+#: What a program should have undone: tags and entities of HTML, a letter's escape, but no command of TeX (``\nu``),
+#: pieces of words, a list or bytes as Python writes them, and UTF-8 that was read as Windows-1252.
 _MARKUP = re.compile(
     r"</?(?:p|br|b|i|u|em|strong|su[bp]|a|div|span|li|[uo]l|t[dr]|h\d|code|font)(?:\s[^<>]*)?/?>"
     rf"|&(?:[A-Za-z]{{2,8}}\d*|#\d+|#x[\da-fA-F]+);|\\(?:[nrt](?![a-z])|u[\da-fA-F]{{4}}|x[\da-fA-F]{{2}})|{_TOKEN}"
+    r"""|(?<!\S)(?:##\w+|[Ġ▁]\w*)|(?m:^(?:b(['"]).*\1|\[(['"]).*\2\])$)"""
+    "|\ufffd|â€|[ÂÃÐÑ][\xa0-\xbfŒœŠšŸŽžƒˆ˜–—‘-„†-•…‰‹›€™]"
 )
 #: Number of the first line, number of lines, and cells.
 _Row = tuple[int, int, list[str]]
@@ -144,7 +129,7 @@ class Table:
         """
         # An empty cell among whole numbers makes a column of floats in pandas, and in what it writes.
         whole = {place for place in columns.values() if all(map(_WHOLE.fullmatch, self.filled(place)))}
-        controls, typed_tokens, markup = 0, 0, list[str]()
+        controls, typed_tokens, texts = 0, 0, list[str]()
 
         def made(cells: Sequence[Any]) -> T:
             nonlocal controls, typed_tokens
@@ -157,8 +142,7 @@ class Table:
                 text, n = _TYPED.subn("", stripped(text))
                 typed_tokens += n > 0
                 row[ours] = text.removesuffix(".0") if place in whole else text
-            if match := _MARKUP.search("\n".join(row.values())):
-                markup.append(in_short(match[0]))
+            texts.append("\n".join(row.values()))
             return make(row)
 
         good, wrong = sorted_out(self.rows, made, self.name, self.kind.error, self.unit)
@@ -176,9 +160,7 @@ class Table:
             notes.append(f"numbers that end in .0 are read without it: {', '.join(cut)}")
         notes += [f"control characters read as blanks: {controls:,}"] if controls else []
         notes += [f"special tokens at the ends of texts left out: {typed_tokens:,}"] if typed_tokens else []
-        if markup:
-            found = ", ".join(list(dict.fromkeys(markup))[:5])
-            notes.append(f"texts with HTML, escapes or special tokens: {len(markup):,} of {len(self.rows):,} ({found})")
+        notes += signs_of_programs(texts)
         notes += [counted("malformed rows left out", wrong)] if wrong else []
         notes += [f"not used: {', '.join(map(in_short, unused))}"] if unused else []
         if notes or any(ours != theirs for ours, theirs in headings.items()):
@@ -209,6 +191,14 @@ class Table:
             raise ValueError(f"{self.heads[place]!r} is {in_short(repr(cell))}; {expected}")
         refuse_half_characters(text := str(cell), repr(self.heads[place]), self.kind.error)
         return text
+
+
+def signs_of_programs(texts: Sequence[str]) -> list[str]:
+    """One note of the texts that hold what a program should have undone, with the first signs; none without them."""
+    found = [in_short(match[0]) for text in texts if (match := _MARKUP.search(text))]
+    which = f"{len(found):,} of {len(texts):,} ({', '.join(list(dict.fromkeys(found))[:5])})"
+    what = "HTML, escapes, pieces of words, special tokens, Python's quotes or a wrong encoding"
+    return [f"texts with {what}: {which}"] * bool(found)
 
 
 def cell_value(cell: Any, joined: bool = False) -> Any:
@@ -246,7 +236,7 @@ def read_table(data: Any, name: str, kind: Kind) -> Table:
         except (pyarrow.ArrowException, OSError) as error:
             raise kind.error(f"{name} cannot be read as Parquet ({error}); write it again") from error
     if isinstance(data, str | bytes):
-        text = _decoded(data, name, kind)
+        text = decoded(data, name, kind.error)
         if Path(name).suffix.lower() in (".json", ".jsonl") or _JSON.match(text):
             return _json(text, name, kind)
         return _separated(text, name, kind)
@@ -276,30 +266,6 @@ def read_table(data: Any, name: str, kind: Kind) -> Table:
 def _key(name: Any) -> str:
     # Without accents, which are letters of their own in some files and signs after a letter in others.
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKD", str(name))).casefold()
-
-
-def _decoded(content: str | bytes, name: str, kind: Kind) -> str:
-    r"""The text of a file, its line ends written ``\n``; UTF-16 needs its byte order mark."""
-    if isinstance(content, bytes):
-        for start, what in _NO_TEXT.items():
-            if content.startswith(start):
-                raise kind.error(f"{name} {what}")
-        encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
-        if encoding == "utf-8" and (zeros := content[:1000].count(0)) > len(content[:1000]) // 4:
-            seems = "UTF-32" if 2 * zeros > len(content[:1000]) else "UTF-16"
-            raise kind.error(f"{name} seems to be {seems} without a byte order mark; save it as UTF-8")
-        try:
-            content = content.decode(encoding)
-        except UnicodeDecodeError as error:
-            line, byte = error.object[: error.start].count(b"\n") + 1, error.object[error.start]
-            raise kind.error(
-                f"{name}, line {line}: byte {byte:#04x} is not {encoding.upper()} (the file may be in Windows-1252 or"
-                " Latin-1); save it as UTF-8"
-            ) from None
-    text = content.removeprefix("\ufeff").replace("\r\n", "\n")
-    text = text.replace("\r", "\n" if text.count("\r") > text.count("\n") else " ")
-    # Old programs end a file with Ctrl-Z.
-    return re.sub(r"\s*\x1a\s*\Z", "", text)
 
 
 def _json(text: str, name: str, kind: Kind) -> Table:

@@ -16,7 +16,8 @@ from probing.facts.runs import choose
 from probing.facts.store_candidates import candidate_runs, ranked_facts
 from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
-from probing.forgetting.report_outcome import outcome, stored_runs
+from probing.forgetting.report_outcome import any_in_words, outcome, stored_runs
+from probing.forgetting.report_outcome import ways as ways_back
 from probing.kernel.columns import Columns
 from probing.kernel.errors import StoreError
 from probing.kernel.fact import SEVERAL_TOKENS, FactSet
@@ -50,7 +51,8 @@ class OwnResult:
     Without a base, which is then empty, ``layers`` has the columns of ``by_layer`` instead of
     ``paired_with_yardsticks``, and ``changed`` (the facts by outcome with both ranks) is empty. ``run_ids``: of the
     base, if there is one, and of the model. ``left_out``: reason -> number of facts. ``trex``: P@k at the last layer on
-    T-REx. ``back``: of ``forgetting.report_outcome.outcome``, by vocabulary. ``doubt``: why the base is perhaps not the
+    T-REx. ``back``: of ``forgetting.report_outcome.outcome``, by vocabulary, ``any_back``: how many of the lost
+    facts come back by one of the ways, beside its yardsticks, in words. ``doubt``: why the base is perhaps not the
     model's. ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
 
     By the ``measure`` that ranks the answers of the file, k is 1, ``layers`` has those of ``report_candidates.grouped``
@@ -73,6 +75,7 @@ class OwnResult:
     measure: str
     measures: tuple[str, ...]
     of_words: str
+    any_back: str = ""
     doubt: str = ""
     beside: dict[str, float] = field(default_factory=dict)
 
@@ -227,7 +230,9 @@ class OwnResult:
         if self.back.empty or self.small or self.measure != VOCABULARY:
             return []
         parts = ", ".join(f"{row.part} {row.n:,}" for row in self.back.itertuples() if row.n)
-        return [f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}."]
+        return [
+            f"Of {int(self.back['known'].iloc[0]):,} facts that {self.base} knew: {parts}. {self.any_back}".rstrip()
+        ]
 
 
 def _short(number: float) -> str:
@@ -290,6 +295,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
         measures=measures,
         of_words=_pair(of_model[VOCABULARY], stored[VOCABULARY])[0]["run_id"] if VOCABULARY in measures else "",
         back=outcome(db, forgetting_runs),
+        any_back=any_in_words(ways_back(db, forgetting_runs)),
         doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )

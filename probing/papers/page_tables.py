@@ -242,7 +242,7 @@ TABLES: Mapping[str, tuple[Table, ...]] = {
             "outcome",
             "Of 100 facts that the base knew",
             {},
-            "Kept, back by one of the ways, or not back (not recovered), for each fine-tuned model.",
+            "Kept, the first way that brings it back, or not recovered. Guesses come back by these ways, too.",
             _outcomes,
         ),
     ),

@@ -14,7 +14,7 @@ from probing.edges.requests import EdgesRequest
 from probing.edges.tasks import ALL, EDGE_TASKS
 from probing.edges.train import train_edges
 from probing.facts.probe import probe
-from probing.facts.report import FACTS
+from probing.facts.report import FACTS, OF_CARRIED
 from probing.facts.requests import ProbeRequest
 from probing.facts.runs import choose
 from probing.facts.sources import read_facts
@@ -303,8 +303,8 @@ def _tables(plan: Plan, say: Say) -> None:
         probed = choose(db, plan.models, heads, templates=templates)
         if missing := set(plan.models) - set(probed["model"]):
             raise StoreError(f"no runs of {', '.join(sorted(missing))}; make them with: {plan.again}")
-        # The facts are compared one model at a time.
-        reports = {report.name: report for report in FACTS.every if report.name != "facts"}
+        # The facts are compared one model at a time, and what is carried is not measured here.
+        reports = {report.name: report for report in FACTS.every if report.name not in ("facts", *OF_CARRIED)}
         tables = {}
         for name, report in reports.items():
             of_facts = {} if name == "tasks" else {"head": heads, "templates": templates}

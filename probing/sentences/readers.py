@@ -8,7 +8,7 @@ from pathlib import Path
 
 from probing.finetuning.tasks.glue import LabelledText, cola_parts, rte_parts, sst2_parts
 from probing.kernel.errors import FactsError, SentenceDataError
-from probing.kernel.text import alike_but_for_case, in_short, label_of, numbered_lines, refuse_label, text_of
+from probing.kernel.text import in_short, label_of, nearly_equal, numbered_lines, refuse_label, text_of
 from probing.kernel.user_tables import DOUBTFUL, NOTHING, SUFFIXES, Kind, Table, cell_value, read_table
 from probing.sentences.examples import PARTS, Example, Labelled
 
@@ -189,10 +189,10 @@ def parse_own_file(content: bytes, name: str) -> tuple[list[Labelled], dict[str,
         pieces = set(re.split(r" *[,;|] *", label))
         return (label[0] in "[{(" and label[-1] in "]})") or (len(pieces) > 1 and (most or pieces <= classes.keys()))
 
-    spelt = alike_but_for_case(classes)
+    spelt = nearly_equal(classes)
     doubts = {
         "classes that may be no label": lambda label: label.lower() in DOUBTFUL,
-        "classes that differ by case alone": lambda label: label in spelt,
+        "classes that differ by case or marks alone": lambda label: label in spelt,
         "classes that are lists": is_list,
     }
     for words, holds in doubts.items():

@@ -139,12 +139,27 @@ def test_words_that_hold_blanks_come_as_a_list_and_control_characters_are_blanks
 def test_labels_lose_blanks_and_those_of_two_cases_and_parts_alike_are_said(tmp_path, caplog):
     parts = {"train": [one(label=" NP"), one(label="np")], "dev": [ONE, {**ONE, "text": "A dog"}], "test": [ONE]}
     data = read_task(str(write_own(tmp_path / "mine", **parts)), tmp_path)[1]
-    assert data.labels == ("NP", "np") and "labels that differ by case alone: 2 (NP; np)" in caplog.text
+    assert data.labels == ("NP", "np") and "labels that differ by case or marks alone: 2 (NP; np)" in caplog.text
     assert "mine: 1 of 2 texts of dev are in a part before it, too" in caplog.text
     assert "mine: 1 of 1 texts of test are in a part before it, too" in caplog.text
     write_own(tmp_path / "other", train=[ONE], dev=[one(label="SUBJECT"), one(label="OBJECT")])
     read_task(str(tmp_path / "other"), tmp_path)
     assert "other: 2 of 2 labels of dev never occur in training" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("words", "start", "said"),
+    [
+        ("[CLS] The cat", 0, "a wrong encoding: 21 of 21 ([CLS])"),
+        ("\u0120The cat", 0, "a wrong encoding: 21 of 21 (\u0120The)"),
+        ("The cat", 1, "spans are counted from 0; none of 21 targets begins at 0"),
+        ("The cat", 0, ""),
+    ],
+)
+def test_words_and_spans_of_a_program_that_counts_or_writes_otherwise_are_said(words, start, said, tmp_path, caplog):
+    rows = [{"text": f"{words} {n}", "targets": [{"span1": [start, 2], "label": "NP"}]} for n in range(21)]
+    read_task(str(write_own(tmp_path / "mine", train=rows[1:], dev=rows[:1])), tmp_path)
+    assert said in caplog.text and bool(said) == bool(caplog.text)
 
 
 def test_one_and_two_spans_are_not_mixed_across_parts(tmp_path):

@@ -1,6 +1,7 @@
 """Runs on what is carried: stored, resumed to equal bytes, reported with intervals, and of a user's own facts."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,13 @@ from probing.facts import carried_run
 from probing.facts.report_carried import BROUGHT, MEASURES, READ_NOT_CARRIED, by_layer, lost
 from probing.facts.requests import CARRIED, ProbeRequest
 from probing.kernel.errors import OptionError
+from probing.kernel.jobs import stored_runs
 from probing.kernel.stats.intervals import pigeonhole, wilson_mean
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
 from tests.carried_planted import FACTS, INNER, KNOWN, SINCE, flag, plant_carried
 from tests.fixtures.commands import Killed, bytes_of
+from tests.jobs.planted import Elsewhere
 from tests.planted_relatives import BASE, COLA, LAYERS
 from tests.planted_store import PlantedRun, plant_runs
 
@@ -73,6 +76,22 @@ def test_a_call_that_was_killed_goes_on_and_gives_equal_bytes(carry, cache, dies
     assert not list((cache / "runs").glob("carried_*"))
     carry("--sample", 8)
     assert bytes_of(cache / "runs") == wanted
+
+
+def test_a_worker_that_opens_the_model_by_itself_writes_the_same_and_the_run_can_be_shared(
+    carry, run, cache, tmp_path, monkeypatch
+):
+    carry("--sample", 8)
+    here = bytes_of(cache / "runs")
+    for path in (cache / "runs").glob("carried_*"):
+        path.unlink()
+    monkeypatch.setattr(stored_runs, "executor", lambda *given: Elsewhere())
+    carry("--sample", 8)
+    assert bytes_of(cache / "runs") == here
+    run("push", "predictions", "--model", "nesia-mini", "--to-folder", tmp_path / "share", "--runs", cache / "runs")
+    shutil.rmtree(cache / "runs")
+    assert "last layer answers" in run("pull", "--from-folder", tmp_path / "share").output + run("runs").output
+    assert len(json.loads(run("report", "carried", "--probe-set", "everyday", "--json").stdout)) >= 45
 
 
 def test_ten_facts_of_a_user_need_no_host(carry, run, tmp_path):

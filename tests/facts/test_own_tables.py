@@ -642,7 +642,7 @@ PLAIN = [
     {"subject": land, "relation": "capital", "object": city, "prompt": f"{land} is governed from [MASK]."}
     for land, city in (("Peru", "Lima"), ("Oman", "Muscat"), ("Kenya", "Nairobi"), ("Chad", "Ndjamena"))
 ]
-ODD = "HTML, escapes or special tokens: 3 of 4"
+ODD = "a wrong encoding: 3 of 4"
 
 
 def changed(**wrapped: str) -> list[dict[str, str]]:
@@ -662,7 +662,15 @@ def changed(**wrapped: str) -> list[dict[str, str]]:
         (changed(prompt="AT&T; a <b, $\\nu$ and C:\\temp: {}"), "", ()),
         ([*PLAIN, PLAIN[0] | {"subject": "NA"}], "cells that may be meant as empty: 1 (NA)", ()),
         (changed(object="New_{}"), "objects with underscores for blanks: 3 (New_Lima", ()),
-        ([*PLAIN, PLAIN[0] | {"relation": "Capital"}], "differ by case alone: 2 (Capital; capital)", ()),
+        ([*PLAIN, PLAIN[0] | {"relation": "Capital"}], "differ by case or marks alone: 2 (Capital; capital)", ()),
+        ([*PLAIN, *(PLAIN[0] | {"relation": one} for one in ("Lies-in", "lies in"))], "2 (Lies-in; lies in)", ()),
+        (changed(relation="a\u00a0 {}e\u0301"), "", changed(relation="a {}\u00e9")),
+        (changed(prompt="it\u00e2\u20ac\u2122s {}"), f"{ODD} (\u00e2\u20ac)", ()),
+        (changed(subject="Malm\ufffd {}"), f"{ODD} (\ufffd)", ()),
+        (changed(object="b'{}'"), f"{ODD} (b'Lima', b'Muscat', b'Nairobi')", ()),
+        (changed(prompt="['{}']"), f"{ODD} (['Peru is governed from", ()),
+        (changed(prompt="\u00c3lvaro, \u00d1u\u00f1oa and #1: {}"), "", ()),
+        ([row | {"prompt": PLAIN[n - 1]["prompt"]} for n, row in enumerate(PLAIN)], "another row's: 4 (Chad is", ()),
     ],
 )
 def test_signs_around_texts_are_not_read_and_those_hardly_meant_inside_are_kept_and_counted(rows, said, kept):

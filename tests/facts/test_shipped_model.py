@@ -1,5 +1,6 @@
 """The text that the shipped model is trained on, and the conditions under which it is a fit demonstration."""
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -102,6 +103,30 @@ def test_wikitext_cut_inside_a_letter_is_still_read(tmp_path):
     path = tmp_path / "wiki"
     path.write_bytes("A town in the caf\u00e9".encode()[:-1])
     assert len(list(wikitext_sentences(path))) == 1
+
+
+def test_plain_text_is_cut_at_sentence_ends_and_what_is_left_out_is_counted(tmp_path, caplog):
+    path = tmp_path / "plain.txt"
+    path.write_text(f"Chapter 1\n{'The cat sees us. Why does it? ' * 10}\n{'word ' * 65}\n", encoding="utf-8")
+    assert list(wikitext_sentences(path)) == ["The cat sees us."] * 10
+    assert "sentences left out: 11 of fewer than 4 words, 1 of more than 64" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("Ein Käse liegt im Haus\n".encode("latin-1"), "line 1: byte 0xe4 is not UTF-8"),
+        ("A cat is in it\n".encode("utf-16-le"), "seems to be UTF-16"),
+        (gzip.compress(b"A cat is in it\n"), "is compressed with gzip; unpack it"),
+        (b'{"text": "A cat is in it"}\n', "is JSON, HTML or a table"),
+        (b'id,"text"\n1,"A cat, it is in it"\n', "is JSON, HTML or a table"),
+        (b"\n<!doctype html>\n<p>A cat is in it</p>\n", "is JSON, HTML or a table"),
+    ],
+)
+def test_what_is_no_text_is_refused_by_name(content, why, tmp_path):
+    (tmp_path / "text.txt").write_bytes(content)
+    with pytest.raises(FactsError, match=f"text.txt.*{why}"):
+        list(wikitext_sentences(tmp_path / "text.txt"))
 
 
 def test_evidence_has_its_answer_back_and_is_at_most_four_a_fact(tmp_path):

@@ -111,6 +111,7 @@ def test_words_are_those_of_the_word_column_or_the_line_is_named(text, expected,
 def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, caplog):
     tagged(tmp_path, "1\tRome\tB-LOC\tO\n2\t\tO\tO\n3\tParis\tO\tB-ORG\n")
     tagged(tmp_path, "en:Rome\tB-LOC\nen:so\tO\n")
+    tagged(tmp_path, "[CLS] O\nBlack B-PER\n##burn I-PER\n\nSo O\n\n##y O\n")
     tagged(tmp_path, "a B-\nb O\nc B-X\nd I-O\ne B-A|B-B\n")
     for what in (
         "sentences of up to 3 words; an empty line",
@@ -118,6 +119,7 @@ def test_which_columns_are_read_and_what_is_left_out_of_them_is_said(tmp_path, c
         "from column 2 and tags from column 3",
         "column 4 are not read",
         "a visible sign left out: 1",
+        "special tokens, Python's quotes or a wrong encoding: 2 of 3 ([CLS], ##y)",
         "tags that name no type or several, read as they are: 3 (B-; I-O; B-A|B-B)",
     ):
         assert what in caplog.text

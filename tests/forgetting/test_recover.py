@@ -19,7 +19,7 @@ from transformers import AutoModelForMaskedLM
 
 import probing.forgetting.recover as module
 from probing.facts.askable import answer_ids
-from probing.forgetting.memory import MEMORY, NO_TEST, UNKNOWN, groups_of
+from probing.forgetting.memory import MORE, NO_TEST, UNKNOWN, groups_of
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.report_savings import compared, in_words, savings
 from probing.forgetting.savings import TOO_FEW, SavingsRecipe
@@ -378,7 +378,7 @@ def test_a_permuted_head_is_read_again_by_a_fitted_head_which_brings_back_wrong_
     )
     assert row["lost"] > 300 and "changed none of the layers" in row["not_put_back"]
     assert share_of(shares, "fitted head") > 0.95 and share_of(shares, "fitted head", group="wrong answers") > 0.95
-    assert f"- fitted head: {MEMORY}" not in output
+    assert f"- fitted head: {MORE}" not in output
 
 
 @pytest.mark.slow
@@ -417,7 +417,7 @@ def test_stated_facts_that_are_overwritten_with_wrong_answers_come_back(recovere
 
 
 @pytest.mark.slow
-def test_a_model_that_was_never_taught_remembers_nothing(recovered_plants, shipped, tmp_path):
+def test_of_a_model_that_was_never_taught_no_stated_facts_come_back_more_often(recovered_plants, shipped, tmp_path):
     unknown = shipped[shipped["gold_rank"] > 10].head(900)
     random = np.random.default_rng(3)
     few = {name: rows.drop_duplicates().head(4).tolist() for name, rows in unknown.groupby("relation")["object"]}
@@ -432,8 +432,8 @@ def test_a_model_that_was_never_taught_remembers_nothing(recovered_plants, shipp
     output, _, lost, _, against = recovered_plants("nesia-mini", facts, base)
     assert lost["exposure"].eq("stated").sum() > 250 and lost["exposure"].eq("unseen").sum() > 30
     assert "right answers that the text never had" in set(against["yardstick"])
-    said = output.split("Memory?")[1]
-    assert UNKNOWN in said and f": {MEMORY}" not in said
+    said = output.split("Test of memory")[1]
+    assert UNKNOWN in said and f": {MORE}" not in said
 
 
 @pytest.mark.slow

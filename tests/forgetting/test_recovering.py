@@ -1,4 +1,4 @@
-"""Planted losses: the cheapest way back is the right one, and facts that were never in the weights are no memory."""
+"""Planted losses: the cheapest way back is the right one, and facts that were never there come back no more often."""
 
 import copy
 import itertools
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from probing.facts.askable import answer_ids
-from probing.forgetting.memory import GROUPS, LOST, MEMORY, NEVER_IN_TEXT, NEVER_KNOWN, groups_of, summary, verdict
+from probing.forgetting.memory import GROUPS, LOST, MORE, NEVER_IN_TEXT, NEVER_KNOWN, groups_of, summary, verdict
 from probing.forgetting.ranks import ranks
 from probing.forgetting.ways import (
     ANY,
@@ -223,7 +223,7 @@ def test_what_a_layer_reads_that_does_not_in_the_base_has_moved_there(base, tmp_
     assert 0.1 < moved.mean() < 1 and not moved[in_base[0] & inside.at(4, LOST)[0]].any()
 
 
-def test_facts_that_were_never_in_the_weights_are_no_memory(base, tmp_path):
+def test_facts_that_were_never_in_the_weights_come_back_no_more_often(base, tmp_path):
     # The fine-tuned model comes from another base, which was taught only half of the facts that this base knows.
     other = trained(facts()[: KNOWN // 2], tmp_path / "other")
     found = recovered(base, other, tmp_path / "work")[0]
@@ -234,7 +234,7 @@ def test_facts_that_were_never_in_the_weights_are_no_memory(base, tmp_path):
     )
     assert relearned.low <= 0 <= relearned.high
     tests = [one for one in found.against if one.yardstick == NEVER_IN_TEXT]
-    assert tests and MEMORY not in {verdict(1, one.difference.low, one.difference.high, *one.without) for one in tests}
+    assert tests and MORE not in {verdict(1, one.difference.low, one.difference.high, *one.without) for one in tests}
 
 
 def test_every_way_has_its_yardsticks(redrawn):

@@ -9,18 +9,21 @@ import pytest
 
 from probing.forgetting import report_outcome as outcomes
 from probing.forgetting import report_series as series
-from probing.forgetting.memory import MEMORY, NEVER_IN_TEXT, NEVER_KNOWN, UNKNOWN, WRONG, detectable
-from probing.forgetting.report_outcome import memory, outcome, stored_runs, usual, ways
+from probing.forgetting import store
+from probing.forgetting.memory import MORE, NEVER_IN_TEXT, NEVER_KNOWN, NOTHING, UNKNOWN, WRONG, detectable
+from probing.forgetting.report_outcome import any_in_words, by_chance, memory, outcome, stored_runs, usual, ways
 from probing.forgetting.report_series import prevention
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
+    BY_ANY,
     BY_SUBJECT,
     FITTED_HEAD,
     KEPT,
     LAYERS_BACK,
     LOST_OUTCOMES,
+    NOT_RECOVERED,
     OTHER_LAYER,
     OUTCOMES,
     RANDOM_BODY,
@@ -99,23 +102,55 @@ def test_each_way_has_the_yardsticks_that_say_something_of_it(db):
             never_had = {NEVER_IN_TEXT} if model.name in planted.TESTS else set()
             wanted = None if (model, way) == (planted.WHOLE_BASE, LAYERS_BACK) else expected[way] | never_had
             assert found.get((model.name, way)) == wanted
+    by_itself = table[table["way"] != BY_ANY]
     for yardstick, share in planted.YARDSTICKS.items():
-        assert table.loc[table["yardstick"] == yardstick, "yardstick_share"].to_numpy() == pytest.approx(share)
+        assert by_itself.loc[by_itself["yardstick"] == yardstick, "yardstick_share"].to_numpy() == pytest.approx(share)
 
 
-def test_memory_is_said_by_one_rule_and_only_where_the_training_text_is_known(db):
+def test_stated_facts_are_tested_by_one_rule_and_only_where_the_training_text_is_known(db):
     table = memory(db, stored_runs(db, ks=[1]))
     tests = [(way, AS_IT_IS) for way in WAYS if way != RELEARNED] + [(RELEARNED, BY_ANSWER), (RELEARNED, BY_SUBJECT)]
     assert sorted(table[["model", "way", "protocol"]].itertuples(index=False, name=None)) == sorted(
         (model, *one) for model in planted.TESTS for one in tests
     )
-    for model, verdict_of_it in ((COLA.name, MEMORY), (SST_2.name, UNKNOWN)):
+    for model, verdict_of_it in ((COLA.name, MORE), (SST_2.name, UNKNOWN)):
         mine, (difference, low, high) = table[table["model"] == model], planted.TESTS[model]
         assert mine["difference"].to_numpy() == pytest.approx(difference) and set(mine["verdict"]) == {verdict_of_it}
         assert set(mine["low"]) == set(mine["low_without"]) == {low} and set(mine["high"]) == {high}
         assert mine["detectable"].to_numpy() == pytest.approx(detectable((high - low) / 4))
         assert set(mine["n_never_had"]) == {planted.N_YARDSTICK}
     assert memory(db, stored_runs(db, [CONTROL.name])).empty and memory(db, stored_runs(db, ks=[100])).empty
+
+
+def test_what_at_least_one_way_brings_back_stands_beside_wrong_answers_and_never_known_facts(db):
+    (run_id,), lost = stored_runs(db, [COLA.name], ks=[1])["run_id"], planted.lost_facts(COLA)
+    table = ways(db, stored_runs(db, [COLA.name], ks=[1]))
+    beside = table[table["way"] == BY_ANY].set_index("yardstick")
+    # The planted answers of yardsticks, all of P19, come back by no way; each never-known one has a lost partner.
+    of_p19 = [one["way"] != NOT_RECOVERED for one in lost if one["relation"] == "P19"]
+    assert beside.loc[WRONG, "share"] == pytest.approx(np.mean(of_p19), abs=1e-3) and beside.loc[WRONG, "n"] == 30
+    assert beside["yardstick_share"].to_numpy() == pytest.approx(0, abs=1e-3) and set(beside["n_yardstick"]) == {12}
+    rows = store.answers(db, [run_id])
+    by_way = {"layer": 1, "fitted": True, "layers_back": 1, "after_15": "011"}
+    for column, value in by_way.items():
+        some = rows["fact_id"].isin(rows.loc[rows["asked"] == NEVER_KNOWN, "fact_id"].sort_values()[:6])
+        known = rows.assign(**{column: rows[column].mask(some & (rows["asked"] == NEVER_KNOWN), value)})
+        assert outcomes.by_any(known).set_index("yardstick").loc[NEVER_KNOWN, "yardstick_share"] == 0.5, column
+    one_seed = rows.assign(after_15=rows["after_15"].mask(rows["asked"] == NEVER_KNOWN, "010"))
+    words = any_in_words(outcomes.by_any(one_seed))
+    share = round(100 * np.mean(of_p19))
+    assert words == (
+        f"Of 100 lost facts {share} come back by one of the ways, of equally confident wrong answers 0, of facts that"
+        " neither model knew 0."
+    )
+    assert any_in_words(outcomes.by_any(rows.head(0))) == ""
+
+
+def test_controls_with_planted_facts_are_first_and_tests_that_say_something_by_chance_are_counted(db):
+    table = memory(db, stored_runs(db, planted=True))
+    assert table.iloc[0][["model", "k"]].tolist() == [SST_2.name, 10] and table.iloc[-1]["model"] != CONTROL.name
+    assert len(table) == 20 and by_chance(table).startswith("If nothing differed, about 1.0 of 20 tests would say")
+    assert "of 15 tests" in by_chance(table.assign(verdict=table["verdict"].mask(table.index < 5, NOTHING)))
 
 
 def test_the_test_of_relearning_is_that_of_15_steps():
@@ -129,7 +164,7 @@ def test_the_test_of_relearning_is_that_of_15_steps():
         "yardstick_share": 0.7,
     }
     rows = [row | {"yardstick": NEVER_IN_TEXT, "protocol": BY_ANSWER, "level": steps} for steps in STEPS]
-    assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [MEMORY]
+    assert outcomes.tested(pd.DataFrame(rows))["verdict"].tolist() == [MORE]
 
 
 def test_falls_are_medians_and_shares_of_the_lost_facts(db):

@@ -5,12 +5,26 @@ import re
 import numpy as np
 import pytest
 
+from data.making.card_family import family_lines
 from probing.compared import page_beyond as sentence_words
 from probing.facts.runs import choose
 from probing.facts.store_facts import count_facts
-from probing.forgetting.report_outcome import facts, stored_runs
-from probing.forgetting.ways import AS_IN_BASE, GAINED, KEPT, LAYERS_BACK, MOVED, NOT_RECOVERED, OTHER_LAYER, WAYS
+from probing.forgetting import recover, report_outcome
+from probing.forgetting.report import FORGETTING as REPORTS
+from probing.forgetting.report_outcome import any_in_words, by_chance, facts, hundred, in_words, stored_runs
+from probing.forgetting.ways import (
+    AS_IN_BASE,
+    GAINED,
+    KEPT,
+    LAYERS_BACK,
+    MOVED,
+    NOT_RECOVERED,
+    OTHER_LAYER,
+    WAYS,
+    called,
+)
 from probing.kernel.store.opening import open_database
+from probing.own_model.report import result_of
 from probing.sentences.examples import FIRST, MEAN, SentenceData
 from probing.sentences.numbers import FATES, Cell
 from tests import forgetting_planted as planted
@@ -67,9 +81,6 @@ def test_the_three_numbers_of_the_sentence_add_up_to_100_and_are_those_of_the_pi
         == parts[1]
     )
     assert clickable(flow) == {KEPT, *WAYS, NOT_RECOVERED}
-    hatched = [trace for trace in flow["data"] if trace.get("fillpattern")]
-    passed = model.name in planted.TESTS and planted.TESTS[model.name][1] > 0
-    assert (len(hatched) < len(WAYS)) == passed
 
 
 def test_the_lost_facts_of_a_way_are_listed_with_the_story_of_one(lost):
@@ -157,12 +168,30 @@ def test_an_empty_store_and_a_strange_link_say_what_to_do(lost, tmp_path, monkey
     assert not app.exception and any("Ignored" in one.value for one in app.main.info)
 
 
-def test_a_way_counts_as_more_than_guesses_only_where_its_test_is_passed(lost):
-    shown = {}
-    for model in (COLA, SST_2):
-        traces = charts(lost(tuned=model.name))[0]["data"]
-        shown[model.name] = {trace["name"] for trace in traces if trace["type"] == "bar"}
-    assert shown[COLA.name] != shown[SST_2.name] == {"may be good guesses"}
+@pytest.mark.parametrize("model", (COLA, SST_2), ids=lambda model: model.name)
+def test_card_command_report_and_page_say_the_same_of_guesses_and_of_the_test(run, monkeypatch, tmp_path, model):
+    rows = planted.forgetting_rows(model)
+    monkeypatch.setattr(recover, "recover", lambda request, say: rows)
+    command = run("forgetting", "recover", "--model", model.name).output
+    monkeypatch.setattr("probing.own_model.report.MIN_FACTS", 1)
+    with open_database(planted.plant_forgetting(tmp_path / "runs"), plant_facts(tmp_path / "facts")) as db:
+        runs, own = stored_runs(db, [model.name]), result_of(db, model.name, "trex")
+        tests, beside = report_outcome.memory(db, runs), any_in_words(report_outcome.ways(db, runs))
+        report = REPORTS.written(db, REPORTS.choose("memory", {"model": model.name}), "text")[0]
+        card = "\n".join(family_lines(db, BASE.name))
+        every = report_outcome.memory(db, stored_runs(db))
+        counted, by_way = report_outcome.outcome(db, runs), report_outcome.ways(db, runs)
+    page = opening(tmp_path / "runs", tmp_path / "cache", monkeypatch)("compare", tuned=model.name)
+    assert beside and beside in command and beside in plain(page) and own.details[-1].endswith(beside)
+    data = set(hundred(counted, tests, by_way)["test"]) - {""}
+    assert len(tests) == 5 and data and data <= set(map(in_words, tests.itertuples()))
+    for test in tests.itertuples():
+        line = in_words(test)
+        assert line.startswith(test.verdict) and test.verdict in report
+        assert f"- {called(test.way, test.protocol)}: {line}\n" in command and f"| {line} |" in card
+    assert by_chance(tests) in command and by_chance(tests) in report and by_chance(every) in card
+    flow = charts(page)[0]
+    assert not [trace for trace in flow["data"] if trace.get("fillpattern") or trace["type"] == "bar"]
 
 
 TABS = ("when", "prevention", "beyond", "models")

@@ -371,7 +371,7 @@ def test_what_says_that_there_is_no_label_is_counted_and_no_class(labels, classe
     ("labels", "columns", "said"),
     [
         (["a", "none", "?"], {}, "classes that may be no label: 'none' (60), '?' (60)"),
-        (["yes", "Yes", "no"], {}, "classes that differ by case alone: 'yes' (60), 'Yes' (60)"),
+        (["yes", "Yes", "**Yes**.", "C", "C+"], {}, "case or marks alone: 'yes' (60), 'Yes' (60), '**Yes**.' (60)"),
         (["[0]", "[1]"], {}, "classes that are lists: '[0]' (60), '[1]' (60)"),
         (["joy,anger", "joy; fear", "sad"], {}, "classes that are lists: 'joy,anger' (60), 'joy; fear' (60)"),
         (["joy", "fear", "joy|fear", "so, so"], {}, "classes that are lists: 'joy|fear' (60)"),

@@ -19,6 +19,7 @@ from probing.kernel.text import (
     sorted_out,
     without_controls,
 )
+from probing.kernel.user_tables import signs_of_programs
 
 _log = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ _OPEN_LICENCE = re.compile(
     re.IGNORECASE,
 )
 _NOT_STATED = "not stated"
+#: Of so many targets hardly ever none begins at a sentence's first word.
+_ENOUGH = 20
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,14 @@ def read_own_task(folder: Path) -> OwnTask:
 
 
 def _say_doubts(folder: Path, parts: list[Part]) -> None:
-    """Logs labels that differ by case alone, and what the parts have in common or have not."""
-    targets = (target for part in parts for record in part.records for target in record.targets)
-    if several := text.alike_but_for_case(label for target in targets for label in target.labels):
-        _log.warning("%s: %s", folder, text.counted("labels that differ by case alone", several))
+    """Logs labels that are nearly equal, what a program left in the words, and what the parts share or have not."""
+    targets = [target for part in parts for record in part.records for target in record.targets]
+    if several := text.nearly_equal(label for target in targets for label in target.labels):
+        _log.warning("%s: %s", folder, text.counted("labels that differ by case or marks alone", several))
+    for note in signs_of_programs([record.text for part in parts for record in part.records]):
+        _log.warning("%s: %s", folder, note)
+    if len(targets) >= _ENOUGH and all(span[0] for target in targets for span in (target.span1, target.span2) if span):
+        _log.warning("%s: spans are counted from 0; none of %d targets begins at 0", folder, len(targets))
     examples = [
         [(record.words, [label for target in record.targets for label in target.labels]) for record in part.records]
         for part in parts

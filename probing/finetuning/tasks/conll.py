@@ -11,6 +11,7 @@ from pathlib import Path
 from probing.finetuning.tasks.data_files import first_of, lines_of
 from probing.kernel.errors import FactsError
 from probing.kernel.text import conllu_sentences, counted, without_controls
+from probing.kernel.user_tables import signs_of_programs
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ def read_conll(path: Path) -> list[TaggedSentence]:
     visible = [[cells for cells in rows if any(map(_is_visible, cells[word]))] for rows in sentences]
     if empty := len(rows) - sum(map(len, visible)):
         _log.warning("%s: words without a visible sign left out: %d", path, empty)
+    for note in signs_of_programs([" ".join(cells[word] for cells in rows) for rows in visible]):
+        _log.warning("%s: %s", path, note)
     return [
         TaggedSentence(
             tuple(without_controls(cells[word]) for cells in rows), tuple(iob2([cells[tags[0]] for cells in rows]))

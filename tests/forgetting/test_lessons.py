@@ -1,0 +1,134 @@
+"""Lessons alike and unlike the question: nothing that is asked is in them, and all kinds have as many."""
+
+import json
+import shutil
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM
+
+import probing.forgetting.recover as module
+from probing.forgetting.figures import lesson_bars
+from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, exams_of
+from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG, Answered, groups_of
+from probing.forgetting.report_lessons import kept_in_words, lessons
+from probing.forgetting.report_outcome import stored_runs
+from probing.forgetting.ways import BY_ANSWER, LESSONS, STEPS
+from probing.forgetting.ways_back import RecoveryRecipe
+from probing.kernel.store.check import check_store
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.parquet import files_of, read_table
+from tests.forgetting.test_recover import asked_in, recovered
+from tests.forgetting.test_recover import folders as folders
+from tests.forgetting_planted import plant_forgetting
+from tests.pages.conftest import charts, numbers, opening, plain
+
+N = 3000
+
+
+@pytest.fixture(scope="module")
+def answered():
+    """Facts of ten relations, of which a third is kept, a third lost, and a third never known."""
+    draw = np.random.default_rng(1)
+    base_rank, rank = np.where(np.arange(N) % 3 == 2, 5, 1), np.where(np.arange(N) % 3 == 0, 1, 4)
+    right, logp = draw.integers(100, 130, N), np.log(draw.uniform(0.1, 0.9, N))
+    return Answered(
+        subjects=[f"Subject {n}" for n in draw.integers(0, 2500, N)],
+        relations=[f"P{n}" for n in draw.integers(0, 10, N)],
+        answers=right,
+        said=np.where(base_rank == 1, right, draw.permutation(right)),
+        base_rank=base_rank,
+        rank=rank,
+        rank_of_said=np.full(N, 4),
+        base_logp=logp,
+        logp=logp,
+        base_logp_of_said=logp,
+        logp_of_said=logp,
+        first_logp=logp,
+    )
+
+
+@pytest.mark.parametrize("kind", LESSONS)
+def test_nothing_that_is_asked_is_in_the_lessons_and_every_answer_is_asked_once(answered, kind):
+    groups, reworded = groups_of(answered, 1, 500), set(range(0, N, 2))
+    exams = exams_of(answered, groups, BY_ANSWER, 60, 1, kind, 1, reworded)
+    assert len(exams) == (4 if kind in OF_OTHER_RELATIONS else 2)
+    for name in (LOST, NEVER_KNOWN, WRONG):
+        assert (sum(exam.asked[name].astype(int) for exam in exams) == 1).all()
+    for exam in exams:
+        taught = exam.taught.facts
+        assert len(set(taught.tolist())) == 60 and (exam.taught.targets == answered.answers[taught]).all()
+        parts = [groups.of[name].some(chosen) for name, chosen in exam.asked.items()]
+        for values, of_asked in (
+            (exam.taught.targets.tolist(), {n for part in parts for n in part.targets.tolist()}),
+            ([answered.subjects[n] for n in taught], {answered.subjects[n] for part in parts for n in part.facts}),
+        ):
+            assert not of_asked & set(values)
+        relations = [{answered.relations[n] for n in numbers} for numbers in (taught, parts[0].facts)]
+        assert bool(relations[0] & relations[1]) == (kind not in OF_OTHER_RELATIONS)
+        assert (answered.base_rank[taught] == 1).all() and ((answered.rank[taught] == 1) == (kind == "kept")).all()
+        assert kind not in IN_OTHER_WORDING or set(taught.tolist()) <= reworded
+
+
+def rows_of(asked, table):
+    return [row for path in files_of(table, asked / "runs") for row in read_table(path, table).to_pylist()]
+
+
+def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_the_others(
+    run, cache, folders, tmp_path, monkeypatch
+):
+    asked, somewhat = asked_in(tmp_path), shutil.copytree(folders / "planted", tmp_path / "somewhat")
+    model = AutoModelForMaskedLM.from_pretrained(somewhat)
+    noise = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for one in model.bert.encoder.layer[2].parameters():
+            one.add_(torch.randn(one.shape, generator=noise) * 0.12)
+    model.save_pretrained(somewhat)
+    assert "steps, lessons" not in recovered(run, folders, asked, somewhat).output
+    monkeypatch.setattr(module, "RecoveryRecipe", partial(RecoveryRecipe, size=5))
+    given = [word for kind in LESSONS for word in ("--lessons", kind)]
+    output = recovered(run, folders, asked, somewhat, *given).output
+    usual, compared = sorted(rows_of(asked, "forgetting_runs"), key=lambda row: len(row["config"]))
+    assert json.loads(compared["config"]) == json.loads(usual["config"]) | {"lessons": list(LESSONS)}
+    assert check_store([asked / "runs"]) == []
+    # What is asked in the usual way does not change.
+    outcomes = {
+        row["run_id"]: Counter(
+            one["way"] for one in rows_of(asked, "forgetting_facts") if one["run_id"] == row["run_id"]
+        )
+        for row in (usual, compared)
+    }
+    assert outcomes[usual["run_id"]] == outcomes[compared["run_id"]]
+    with open_database(asked / "runs") as db:
+        runs = stored_runs(db, lessons=True)
+        table = lessons(db, runs)
+        assert list(runs["run_id"]) == [compared["run_id"]]
+    few = table[table["left_out"] != ""].set_index("lessons")["left_out"]
+    assert few.to_dict() == {
+        name: f"0 lessons: {name} (5 are needed)" for name in ("other wording", "other relations and wording")
+    }
+    made = table[table["left_out"] == ""]
+    assert list(zip(made["lessons"], made["steps"], strict=True)) == [
+        (name, n) for name in ("same relations and wording", "other relations", "kept facts") for n in STEPS
+    ]
+    assert set(made["n"]) == {compared["lost"]} and made["share"].between(made["low"], made["high"]).all()
+    shown = table[table["steps"].isin([15, pd.NA])]
+    kept = shown.set_index("lessons").loc["kept facts"]
+    said = f"{100 * kept['share']:.0f} of 100 come back though no lost fact is taught"
+    assert kept_in_words(shown) == said and f"{said}." in output and all(words in output for words in few)
+    figure = lesson_bars(shown)
+    bars, wrong = figure.data
+    assert bars.x == pytest.approx(100 * shown["share"], nan_ok=True) and {*few} < {*figure.layout.yaxis.ticktext}
+    assert wrong.x == pytest.approx(100 * shown["wrong"], nan_ok=True)
+    assert lesson_bars(table.head(0)).layout.annotations
+    # The page compares two models or more.
+    plant_forgetting(asked / "runs")
+    page = opening(asked / "runs", tmp_path / "page", monkeypatch)("compare", compare_tab="when", tuned="somewhat")
+    assert not page.exception and f"lost, {said}." in plain(page)
+    assert [numbers(one["data"][1]["x"]) for one in charts(page) if one["data"][0].get("name") == "lost facts"] == [
+        pytest.approx(numbers(wrong.x.tolist()), nan_ok=True)
+    ]
