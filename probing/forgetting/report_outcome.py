@@ -62,8 +62,8 @@ def stored_runs(
     """One run per model, probe set, template set and k: of several the one with the most seeds, then the newest.
 
     The columns of ``forgetting_runs``, and ``control``: whether the model was trained further on its base's own text;
-    controls are last. ``planted`` keeps controls with planted facts; ``lessons`` only runs that compared lessons, ``among``
-    only runs of these ids.
+    controls are last. ``planted`` keeps controls with planted facts; ``lessons`` only runs that compared lessons,
+    ``among`` only runs of these ids.
     """
     runs = named(forgetting_runs(db))
     runs = runs if among is None else runs[runs["run_id"].isin(list(among))]
