@@ -49,9 +49,7 @@ def sentences(facts: Sequence[Fact], encoder: Encoder) -> list[Sentence]:
     filled = fill_gaps([fact.prompt for fact in facts], [[word] for _, word in read], encoder)
     found = []
     for fact, (row, _), one in zip(facts, read, filled, strict=True):
-        wanted = re.escape(fact.subject)
-        spans = re.finditer(rf"(?<!\w){wanted}(?!\w)", one.text, re.IGNORECASE) if wanted else ()
-        subject = {place for span in spans for place in one.beside_gap(*span.span())}
+        subject = one.places_of(fact.subject, re.IGNORECASE)
         gap = row.index(encoder.tokenizer.mask_token_id)
         text = {place for n, added in enumerate(one.added) if not added for place in one.beside_gap(*one.spans[n])}
         found.append(Sentence(row, gap, tuple(sorted(subject)), tuple(sorted(text - subject))))

@@ -26,6 +26,7 @@ from probing.kernel.models.layer_swap import layers_path, no_cut
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.states import states_at
 from probing.kernel.provenance import canonical_json
+from probing.kernel.version import __version__
 
 _TABLES = ("carried_facts", "carried_layers", "carried_runs")
 #: Facts that the unchanged model is asked at a time, and facts of a shard.
@@ -108,7 +109,9 @@ def prepared(asked: Asked, found: FactSet) -> tuple[FactSet, Carrying]:
 def _read(asked: Asked, asks: Sequence[Sentence], answers: Sequence[int], facts: str) -> np.ndarray:
     """(layers, cases) whether the answer is first at each layer of the unchanged model, by its own head."""
     encoder, parts = asked.encoder, []
-    decides = [encoder.weights_id, encoder.configuration, facts, asked.threads, encoder.device.type]
+    # As for other cached states: sums depend on precision, threads, device and the batching of a version.
+    computed = [encoder.dtype_name, asked.threads, encoder.device.type, __version__]
+    decides = [encoder.weights_id, encoder.configuration, facts, *computed]
     folder = cache_folder() / "states" / f"read-{hashlib.sha256(canonical_json(decides).encode()).hexdigest()[:16]}"
     with tqdm(total=len(asks), unit="fact", desc=f"read {encoder.name}", disable=not asked.request.progress) as bar:
         for first in range(0, len(asks), _ASKED):

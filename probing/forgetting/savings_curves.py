@@ -75,22 +75,21 @@ def savings(
     A group with fewer than two answers, or two counterfeits, has no savings.
     """
     ids = [fact.fact_id for fact in work.facts]
-    parts: list[tuple[str, int, int, Group]] = []
+    parts: list[tuple[str, int, int, Group, NDArray[np.bool_]]] = []
     for name, group in saved_groups(answers, groups, [fact.prompt for fact in work.facts], exposure).items():
         other = counterfeits(work, answers, group, recipe.nats)
         able = np.flatnonzero(other >= 0)
         chosen = drawn(able, recipe.most, seed=0)
         coin = np.array([_number("coin", ids[n]) % 2 == 0 for n in group.facts[chosen]], bool)
         taught = np.where(coin, group.targets[chosen], other[chosen])
-        parts.append((name, len(able), len(group.facts), Group(group.facts[chosen], taught)))
+        parts.append((name, len(able), len(group.facts), Group(group.facts[chosen], taught), coin))
     lessons = Group(*(np.concatenate([getattr(part[3], one) for part in parts]) for one in ("facts", "targets")))
     curves = stored_arrays(work.folder / "savings.safetensors", lambda: _curves(work, lessons, recipe))
     relations = np.unique(answers.relations, return_inverse=True)[1].astype(np.int64)
     found: list[Saved] = []
     end = 0
-    for name, able_number, size, group in parts:
+    for name, able_number, size, group, coin in parts:
         here = slice(end, end := end + len(group.facts))
-        coin = np.array([_number("coin", ids[n]) % 2 == 0 for n in group.facts], bool)
         clusters = relations[group.facts] * (1 << 32) + group.targets
         for measure in MEASURES:
             values = curves[measure][:, here]

@@ -79,8 +79,8 @@ class LiveModel:
 
     def gaps(self, prompt: str) -> int:
         """Number of masks of the prompt; NoMask, TooLong or PromptError if the model cannot predict it."""
-        row = self._row(prompt)
-        self._position(row, 0)
+        row = self.row(prompt)
+        self.position(row, 0)
         return row.count(self.encoder.tokenizer.mask_token_id)
 
     def watched_ids(self, word: str, prompt: str, mask_index: int = 0) -> tuple[int, ...]:
@@ -90,8 +90,8 @@ class LiveModel:
     def _followed(self, word: str, prompt: str, mask_index: int) -> _Followed:
         """The word, its token ids, and a note if only a token of the vocabulary looks so."""
         refuse_half_characters(word, "the word to follow", PromptError)
-        row, text, tokenizer = self._row(prompt), self.common(prompt), self.encoder.tokenizer
-        self._position(row, mask_index)
+        row, text, tokenizer = self.row(prompt), self.common(prompt), self.encoder.tokenizer
+        self.position(row, mask_index)
         if not word.strip() or MASK in self.common(word) or word.strip() in tokenizer.all_special_tokens:
             raise UnknownWord(f"got {word!r} as the word to follow; expected a word", "no word")
         (ids,) = cut_in(text, [word.strip()], self.encoder, mask_index).pieces
@@ -146,8 +146,8 @@ class LiveModel:
         PromptError if ``top``, ``mask_index`` or ``pieces`` is out of range.
         """
         started = time.perf_counter()
-        row = self._row(prompt)
-        position = self._position(row, mask_index)
+        row = self.row(prompt)
+        position = self.position(row, mask_index)
         followed = [self._followed(word, prompt, mask_index or 0) for word in watch]
         if pieces is None:
             pieces = len(followed[0][1]) if followed else 1
@@ -173,9 +173,9 @@ class LiveModel:
         ``pause`` is called before every gap, when the model is not in use. Errors as in ``ask``.
         """
         tokenizer = self.encoder.tokenizer
-        text, row = self.common(prompt), self._row(prompt)
+        text, row = self.common(prompt), self.row(prompt)
         answers: list[Answer] = []
-        self._position(row, 0)
+        self.position(row, 0)
         _check_top(top, len(self.encoder.token_ids))
         # In the typed prompt, before a neighbouring gap is filled.
         followed = [[self._followed(word, prompt, gap) for word in watch] for gap in range(self.gaps(prompt))]
@@ -183,7 +183,7 @@ class LiveModel:
             if pause:
                 pause()
             started = time.perf_counter()
-            position = self._position(row, 0)
+            position = self.position(row, 0)
             logp = self._log_probabilities(row, [position], check)
 
             def read(masked: list[int], at: Sequence[int], known: torch.Tensor = logp) -> torch.Tensor:
@@ -205,7 +205,7 @@ class LiveModel:
         started = time.perf_counter()
         if not text.strip():
             raise PromptError("the text is empty; type a sentence")
-        row, tokenizer = self._row(text), self.encoder.tokenizer
+        row, tokenizer = self.row(text), self.encoder.tokenizer
         _check_top(top, len(self.encoder.token_ids))
         with checked(self.encoder.body, check):
             states = head_states([row], self.encoder)
@@ -381,7 +381,8 @@ class LiveModel:
         """The prompt with ``[MASK]`` in every gap."""
         return with_masks(prompt.replace(self.encoder.tokenizer.mask_token, MASK))
 
-    def _row(self, prompt: str) -> list[int]:
+    def row(self, prompt: str) -> list[int]:
+        """Token ids of a prompt; NoMask if it is empty, TooLong."""
         if not prompt.strip():
             raise NoMask(f"the prompt is empty; type a sentence with a gap, written {MASK} or ___")
         refuse_half_characters(prompt, "the prompt", PromptError)
@@ -396,7 +397,8 @@ class LiveModel:
             raise TooLong(message, len(row), limit)
         return row
 
-    def _position(self, row: list[int], mask_index: int | None) -> int:
+    def position(self, row: list[int], mask_index: int | None) -> int:
+        """Place of a mask, counted from 0; None: of the only one, else SeveralMasks."""
         masks = tuple(i for i, token in enumerate(row) if token == self.encoder.tokenizer.mask_token_id)
         if not masks:
             raise NoMask(

@@ -1,6 +1,5 @@
 """A sentence whose gap gets another sentence's state after a layer, or does not see some words above it."""
 
-import re
 from collections.abc import Callable, Sequence
 
 import torch
@@ -23,9 +22,9 @@ def ask_swapped(
     ``layers[l]`` is after layer l; one gap and one token in each sentence, read by the model's last head. ``check`` and
     the errors are those of ``LiveModel.ask``; NotReplaceable if no module of the model is a layer.
     """
-    (row, _), mask = masked_rows([live.common(first)], live.encoder)[0], live.encoder.tokenizer.mask_token_id
-    live.gaps(first)
-    given = [state[0, row.index(mask)] for state in all_hidden_states([row], live.encoder)]
+    row = live.row(first)
+    place = live.position(row, None)
+    given = [state[0, place] for state in all_hidden_states([row], live.encoder)]
 
     def at_layer(states: Sequence[torch.Tensor], layer: int, own: list[int], gap: int) -> torch.Tensor:
         put = states[layer].clone()
@@ -70,9 +69,7 @@ def word_places(live: LiveModel, prompt: str, words: Sequence[str]) -> list[int]
     (filled,) = fill_gaps([text], [[word] * text.count("[MASK]")], live.encoder)
     places: set[int] = set()
     for one in words:
-        spans = [found.span() for found in re.finditer(rf"(?<!\w){re.escape(one)}(?!\w)", filled.text)] if one else []
-        found = {place for span in spans for place in filled.beside_gap(*span)}
-        if not found:
+        if not (found := filled.places_of(one)):
             raise PromptError(f"got {one!r} as a word to hide; expected words of {prompt!r}")
         places |= found
     return sorted(places)

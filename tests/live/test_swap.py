@@ -68,8 +68,9 @@ def test_mistakes_are_named(live, encoder_of):
         ask_swapped(live, FIRST, SECOND, 5, ["red green"])
     with pytest.raises(PromptError, match="no \\[MASK\\]"):
         ask_swapped(live, "no gap", SECOND)
-    with pytest.raises(PromptError, match="2 masks"):
-        ask_swapped(live, FIRST, "[MASK] is [MASK]")
+    for sentences in ((FIRST, "[MASK] is [MASK]"), ("[MASK] is [MASK]", SECOND)):
+        with pytest.raises(PromptError, match="2 masks"):
+            ask_swapped(live, *sentences)
     with pytest.raises(NotReplaceable, match="no token can be kept"):
         ask_cut(load_live(encoder_of("fnet"), "logit_lens", None), FIRST, ["paris"])
     with pytest.raises(NotReplaceable, match="ALBERT"):

@@ -65,6 +65,11 @@ class Filled:
         fewer = max(len(gap) - 1, 0)
         return tuple(n - fewer * (n > gap[-1]) if gap else n for n in self.pieces(first, last) if n not in gap)
 
+    def places_of(self, words: str, flags: re.RegexFlag = re.NOFLAG) -> set[int]:
+        """``beside_gap`` of words, wherever they occur as whole ones; none for an empty text."""
+        spans = re.finditer(rf"(?<!\w){re.escape(words)}(?!\w)", self.text, flags) if words else ()
+        return {place for span in spans for place in self.beside_gap(*span.span())}
+
     def words_of(self, pieces: Sequence[int]) -> tuple[int, ...]:
         """Place in ``pieces`` of the first token of each one's word: the tokenizer's own, which ends at a blank, too.
 
