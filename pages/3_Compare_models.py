@@ -1,6 +1,6 @@
 """Compare models: what fine-tuning forgot, whether it comes back, when it went, and what prevents it."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
@@ -490,7 +490,7 @@ else:
             if tab in ("relations", "layers"):
                 {"relations": relations, "layers": layers}[tab](pair)
             else:
-                draw_tab = {
+                draw_tab: dict[str, Callable[[Any, str], None]] = {
                     "carried": partial(draw_carried_pair, base=pair.base),
                     "when": draw_when,
                     "prevention": draw_prevention,
