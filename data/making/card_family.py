@@ -2,10 +2,13 @@
 comes back.
 """
 
+import json
 from collections.abc import Callable, Iterator
 
 import pandas as pd
 
+from data.making import layer_drop
+from data.making.models import SHIPPED
 from probing.changes.report import perplexities, values
 from probing.edges.report_summary import summary
 from probing.edges.tasks import EDGE_TASKS
@@ -349,6 +352,16 @@ def _states(db: Database, base: str) -> list[str]:
     return lines
 
 
+def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
+    """The findings of small bases of three seeds each, and whether they are of the recipe."""
+    lines = _table("finding", "with LayerDrop, seeds 1 to 3", "without", "")
+    record = SHIPPED / base / layer_drop.RECORD
+    if record.is_file():
+        for name, with_it, without, said in layer_drop.compared(json.loads(record.read_text("utf-8"))["bases"]):
+            lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in of) for of in (with_it, without)), said))
+    return lines
+
+
 #: Title, the command with all numbers, and the function that makes the table.
 _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("What they do on their own task", "report tasks", _own_tasks),
@@ -386,4 +399,5 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ),
     ("Where a property is read after fine-tuning", "sentences report where-gone", _fates_of_properties),
     ("Perplexity, attention and states at the last layer", "changes report perplexity", _states),
+    ("With and without LayerDrop", "family --layer-drop", _with_and_without_layer_drop),
 )
