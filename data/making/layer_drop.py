@@ -34,6 +34,7 @@ SEEDS, SHARES = (1, 2, 3), (0.25, 0.0)
 STEPS = 12_000
 #: Ends of the models that are fine-tuned from each; the first one's lost facts are asked for.
 ENDS = ("ner-conll", "control")
+FACTS = "trex"
 #: Of 8 layers: one at which much can be read that the model does not go by yet.
 INNER = 5
 
@@ -102,11 +103,11 @@ def _measure(one: Small, say: Say) -> None:
         finetune(replace(like.request(), model=base, out=one.tuned(end), difference=False, bits=None), say)
     how: dict[str, Any] = {"threads": 1, "device": "cpu", "out": one.results}
     for model in (base, *(str(one.tuned(end)) for end in ENDS)):
-        probe(ProbeRequest(model, "trex", progress=False, **how), say)
-    probe(ProbeRequest(base, "trex", measure=CARRIED, progress=False, **how), say)
+        probe(ProbeRequest(model, FACTS, progress=False, **how), say)
+    probe(ProbeRequest(base, FACTS, measure=CARRIED, progress=False, **how), say)
     for end in ENDS:
         named: dict[str, Any] = {"base": base, "seeds": 1, "savings": end == ENDS[0]}
-        recover(RecoverRequest(str(one.tuned(end)), **named, **how), say)
+        recover(RecoverRequest(str(one.tuned(end)), facts=FACTS, **named, **how), say)
     atomic_text(_findings_of(one), json.dumps(findings(one), indent=1) + "\n")
 
 
@@ -130,7 +131,7 @@ def findings(one: Small) -> dict[str, float]:
         saved = saved[(saved["passes"] == ALL_LOOKS) & (saved["measure"] == FIRST)].set_index("asked")["difference"]
     lost = {end: asked.loc[one.tuned(end).name] for end in ENDS}
     return {
-        "P@1 of T-REx at the last layer, per cent": 100 * curve.iloc[-1],
+        "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
         f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
         **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / row["known"] for end, row in lost.items()},
