@@ -7,7 +7,7 @@ from typing import Any
 
 from probing.kernel.errors import ModelError
 from probing.kernel.models.checkpoint import ModelFiles, Shape, check_files, has_tokenizer, unlike, warn_of_words
-from probing.kernel.models.names import base_entry, find_entry
+from probing.kernel.models.names import ADAPTER, base_entry, find_entry
 from probing.kernel.options import spelled
 
 #: Names of the same quantity in the configurations of DistilBERT, FlauBERT and XLM.
@@ -76,7 +76,7 @@ def check_model_folder(folder: Path, *, complete: bool = True, base: str = "") -
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"
     check_files(folder, files)
-    if files.is_adapter:
+    if ADAPTER in files.names:
         lent = _base_of_adapter(folder, base)
         size = sum(path.stat().st_size for path in folder.glob("adapter_model.*"))
         return replace(lent, tokens=files.tokens or lent.tokens, file_bytes=size)
@@ -99,7 +99,7 @@ def _base_of_adapter(folder: Path, base: str) -> CheckedModel:
     """The base of the adapter in a folder, which must be on this machine."""
     lent = base_entry(find_entry(str(folder), base or None))
     if lent is None:
-        raise ModelError(f"{folder} holds an adapter of its base model; name that base ({spelled('base')})")
+        raise ModelError(f"{folder} holds changes of its base model alone; name that base ({spelled('base')})")
     try:
         if not lent.hub_id:
             return check_model_folder(Path(lent.location))

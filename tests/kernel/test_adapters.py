@@ -51,7 +51,6 @@ CASES: dict[str, dict[str, Any]] = {
     "a bare body": {"kind": ""},
     "masked": {"use_rslora": True},
     "the head": {"target_modules": ["query", "decoder"]},
-    "a pooler alone": {"kind": SEQ, "target_modules": ["pooler.dense"]},
     "DoRA": {"use_dora": True, "kind": SEQ},
     "IA3": IA3,
     "ranks by layer": RANKS,
@@ -148,7 +147,7 @@ def test_its_base_is_the_recorded_one_or_is_named_and_both_are_its_identity(adap
     for recorded, words in (
         (str(tmp_path / "base"), "the base of .*mine, .*/base, cannot be used: no folder.*--base"),
         ("some/base", "the base of .*mine, some/base, cannot be used: some/base is not in the hub's cache.*--base"),
-        (None, "holds an adapter of its base model; name that base .--base"),
+        (None, "holds changes of its base model alone; name that base .--base"),
     ):
         settings(base_model_name_or_path=recorded)(adapter)
         for opens in (lambda: open_encoder(str(adapter)), lambda: check_model_folder(adapter)):

@@ -51,25 +51,22 @@ def merge_adapter(title: str, model: PreTrainedModel, folder: Path) -> bool:
     # Full paths, because a head of the base may have modules that are called like the adapter's.
     config.target_modules = {*places.values()} & modules.keys()
     config.task_type = config.modules_to_save = config.trainable_token_indices = None
-    if not config.target_modules:
-        return with_head
     with warnings.catch_warnings(action="ignore"):
         wrapped = get_peft_model(root, config, autocast_adapter_dtype=False)
         known = {f"base_model.model.{name}": stored[name] for name, path in places.items() if path in modules}
-        loaded = set_peft_model_state_dict(wrapped, known)
+        loaded: Any = set_peft_model_state_dict(wrapped, known)
         if unread := [*loaded.unexpected_keys, *filter(_PART.search, loaded.missing_keys)]:
             raise ModelError(f"{title} has weights that do not fit its adapter_config.json, such as {unread[0]}")
         wrapped.merge_and_unload()
     return with_head
 
 
-def _replace(root: PreTrainedModel, whole: Mapping[str, torch.Tensor], tokens: Any) -> None:
+def _replace(root: Any, whole: Mapping[str, torch.Tensor], tokens: Any) -> None:
     """Puts weights that were trained whole in the place of the base's; ``tokens``: rows of embeddings, by layer."""
     path = next(name for name, module in root.named_modules() if module is root.get_input_embeddings())
     if (new := whole.get(f"{path}.weight")) is not None and len(new) != root.config.vocab_size:
         root.resize_token_embeddings(len(new), mean_resizing=False)
-    embeddings: Any = root.get_input_embeddings()
-    head: Any = root.get_output_embeddings()
+    embeddings, head = root.get_input_embeddings(), root.get_output_embeddings()
     # PEFT trains the embeddings apart from the matrix that is tied to them, but single tokens in both.
     if head is not None and head.weight is embeddings.weight and not tokens:
         head.weight = torch.nn.Parameter(head.weight.clone())

@@ -82,8 +82,9 @@ _FLOATS = ("F16", "BF16", "F32", "F64")
 _QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".zero_point", ".SCB")
 #: Names of weights of an adapter that is not merged.
 _ADAPTER = re.compile(r"(.+\.)?(lora_|ia3_|base_layer\.)")
+#: The settings of an adapter of PEFT, which is merged onto its base.
 ADAPTER = "adapter_config.json"
-#: Settings of an adapter of PEFT -> the values with which it can be merged onto a masked language model.
+#: Some of them -> the values with which it can be merged onto a masked language model.
 _MERGED: dict[str, Sequence[Any]] = {
     "peft_type": ("LORA", "IA3"),
     "task_type": ("SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION", None),
@@ -157,11 +158,6 @@ class ModelFiles:
     def kind(self) -> str:
         """Its ``model_type``."""
         return str(self.config.get("model_type") or "")
-
-    @property
-    def is_adapter(self) -> bool:
-        """Whether it holds an adapter of PEFT, which is merged onto its base."""
-        return ADAPTER in self.names
 
     @property
     def why_no_head(self) -> str:
@@ -364,8 +360,17 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     names, config = files.names, files.config
     if pointer := _pointer(files):
         yield f"has a git-lfs pointer in place of {pointer}; fetch the file itself with: git lfs pull"
-    if files.is_adapter:
-        yield from _adapters(files)
+    if ADAPTER in names:
+        if files.weights:
+            yield f"holds a model ({files.weights[0]}) and an adapter ({ADAPTER}); move the one that is not meant"
+        for name, known in _MERGED.items():
+            if (got := files.settings(ADAPTER).get(name)) not in known:
+                expected = f"expected one of {', '.join(map(json.dumps, known))}"
+                yield f"holds an adapter that cannot be merged: {name} in {ADAPTER} is {json.dumps(got)}, {expected}"
+        if not {"adapter_model.safetensors", "adapter_model.bin"} & files.names:
+            yield "has no weights of its adapter; expected adapter_model.safetensors"
+        if find_spec("peft") is None:
+            yield "holds an adapter, which needs peft; install it with: pip install 'bertnesia-explorer[adapters]'"
         return
     empty = files.complete and not files.weights and "difference.safetensors" not in names
     if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
@@ -421,20 +426,6 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     yield from _tokenizers(files)
 
 
-def _adapters(files: ModelFiles) -> Iterator[str]:
-    """What is said of a folder with an adapter."""
-    if files.weights:
-        yield f"holds a model ({files.weights[0]}) and an adapter ({ADAPTER}); move the one that is not meant"
-    for name, known in _MERGED.items():
-        if (got := files.settings(ADAPTER).get(name)) not in known:
-            expected = f"expected one of {', '.join(map(json.dumps, known))}"
-            yield f"holds an adapter that cannot be merged: {name} in {ADAPTER} is {json.dumps(got)}, {expected}"
-    if not {"adapter_model.safetensors", "adapter_model.bin"} & files.names:
-        yield "has no weights of its adapter; expected adapter_model.safetensors"
-    if find_spec("peft") is None:
-        yield "holds an adapter, which needs peft; install it with: pip install 'bertnesia-explorer[adapters]'"
-
-
 def _layers(names: Collection[str], depth: int) -> str:
     """What is said of weights of a body that lacks layers, or has more of them; ALBERT has none by number."""
     of_layer = {name: match for name in sorted(names) if (match := _LAYER.match(name))}
@@ -486,10 +477,8 @@ def _pointer(files: ModelFiles) -> str:
 
 def _inside(folder: Path) -> Path | None:
     """A model in a folder: the newest snapshot in one of the hub's cache, the last checkpoint of a run."""
-    candidates = [
-        ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/*config.json")
-    ]
-    models = [files.folder for files in candidates if files.is_adapter or (files.kind and files.weights)]
+    candidates = [ModelFiles(path.parent) for at in ("*", "*/*") for path in folder.glob(f"{at}/*config.json")]
+    models = [files.folder for files in candidates if ADAPTER in files.names or (files.kind and files.weights)]
     return max(
         models,
         default=None,

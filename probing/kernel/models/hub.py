@@ -40,8 +40,7 @@ T = TypeVar("T")
 
 
 def weight_files(folder: str | Path) -> list[Path]:
-    """The weight files of a folder, in order; ModelError if there are none."""
-    # An adapter's settings have its scale.
+    """The weight files of a folder, in order, and an adapter's scale (``ADAPTER``); ModelError if there are none."""
     names = "*.safetensors", "pytorch_model*.bin", "adapter_model.bin", ADAPTER
     files = sorted({path for name in names for path in Path(folder).glob(name)})
     if not files:
@@ -316,7 +315,7 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
         if not isinstance(error.__cause__, RemoteEntryNotFoundError):
             raise
         raise ModelError(
-            f"{hub_id} has no config.json at commit {commit[:12]}; expected a model in the format of transformers"
+            f"{hub_id} has no config.json at commit {commit[:12]}; expected a whole model (an adapter: its folder)"
         ) from error
     return Snapshot(hub_id, commit, Path(config).parent, local_only)
 

@@ -320,13 +320,11 @@ def _locate_base(source: str | Path, base: BaseSource) -> Located:
 
 def _load_on_base(located: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
     """A body that is stored as a difference or an adapter, and whether it lacks an own head (trained with it)."""
-    is_adapter = ModelFiles(located.folder).is_adapter
     if base is None:
-        held = "an adapter of" if is_adapter else "a difference from"
-        raise ModelError(f"{located.title} holds {held} its base model; name that base ({spelled('base')})")
+        raise ModelError(f"{located.title} holds changes of its base model alone; name that base ({spelled('base')})")
     with _as_base_of(located.title, base.title):
         model = _load_base(base, dtype)
-    if is_adapter:
+    if (located.folder / ADAPTER).is_file():
         return model, not merge_adapter(located.title, model, located.folder)
     body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     changed = apply_difference(model, located.folder, base.weights_id)
@@ -335,7 +333,7 @@ def _load_on_base(located: Located, base: Located | None, dtype: torch.dtype) ->
 
 def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
     """The model whose head is used on another body."""
-    if ModelFiles(base.folder).is_adapter:
+    if (base.folder / ADAPTER).is_file():
         raise ModelError(f"{base.title} is an adapter itself; merge it with PEFT, and save the result")
     model, missing = _load(base, dtype)
     lacking = f"lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head" if missing else ""

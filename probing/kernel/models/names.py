@@ -309,7 +309,12 @@ def _adapted(folder: Path) -> dict[str, Any]:
     where, commit = Path(base).expanduser(), settings.get("revision")
     if where.is_dir() or base.startswith((".", "/", "~")) or base.count("/") > 1:
         return {"base": name_of_model(where), "objective": "unknown", "base_folder": str(where.absolute())}
-    return {"base": base, "objective": "unknown", "base_source": f"{base}@{commit}" if commit else ""}
+    named = (
+        {"base": find_entry(base, revision=commit).name, "base_source": f"{base}@{commit}"}
+        if commit
+        else {"base": base}
+    )
+    return {"objective": "unknown"} | named
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
