@@ -14,6 +14,7 @@ from data.making.pretraining.train import PretrainRecipe
 from probing.facts.probe import probe
 from probing.facts.report_carried import READ_NOT_CARRIED, by_layer
 from probing.facts.report_layers import precision
+from probing.facts.report_pairs import transitions
 from probing.facts.requests import CARRIED, ProbeRequest
 from probing.facts.store_carried import carried_runs
 from probing.finetuning.finetune import finetune
@@ -105,9 +106,7 @@ def _measure(one: Small, say: Say) -> None:
     for model in (base, *(str(one.tuned(end)) for end in ENDS)):
         probe(ProbeRequest(model, FACTS, progress=False, **how), say)
     probe(ProbeRequest(base, FACTS, measure=CARRIED, progress=False, **how), say)
-    for end in ENDS:
-        named: dict[str, Any] = {"base": base, "seeds": 1, "savings": end == ENDS[0]}
-        recover(RecoverRequest(str(one.tuned(end)), facts=FACTS, **named, **how), say)
+    recover(RecoverRequest(str(one.tuned(ENDS[0])), base=base, facts=FACTS, seeds=1, savings=True, **how), say)
     atomic_text(_findings_of(one), json.dumps(findings(one), indent=1) + "\n")
 
 
@@ -118,23 +117,23 @@ def _findings_of(one: Small) -> Path:
 def findings(one: Small) -> dict[str, float]:
     """Finding -> its value, of the stored runs of one base and its models."""
     with open_database(one.results) as db:
-        runs = fact_runs(db)
-        own = runs.loc[runs["model"] == one.name, "run_id"]
-        curve = precision(db, list(own), (1,), "micro").set_index("layer")["value"]
+        runs = fact_runs(db).set_index("model")["run_id"]
+        curve = precision(db, [runs[one.name]], (1,), "micro").set_index("layer")["value"]
+        lost = [(end, transitions(db, [(runs[one.name], runs[one.tuned(end).name])], (1,)).iloc[0]) for end in ENDS]
         carried = by_layer(db, list(carried_runs(db)["run_id"]))
         carried = carried[(carried["layer"] == INNER) & (carried["measure"] == READ_NOT_CARRIED)]
-        asked = report_outcome.stored_runs(db).set_index("model")
-        ner = report_outcome.stored_runs(db, [one.tuned(ENDS[0]).name])
-        back = report_outcome.usual(report_outcome.ways(db, ner))
+        back = report_outcome.usual(report_outcome.ways(db, report_outcome.stored_runs(db)))
         back = back[back["yardstick"] == WRONG].set_index("way")["difference"]
         saved = report_savings.savings(db)
         saved = saved[(saved["passes"] == ALL_LOOKS) & (saved["measure"] == FIRST)].set_index("asked")["difference"]
-    lost = {end: asked.loc[one.tuned(end).name] for end in ENDS}
     return {
         "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
         f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
-        **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / row["known"] for end, row in lost.items()},
+        **{
+            f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"])
+            for end, row in lost.items()
+        },
         f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back[OTHER_LAYER],
         f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
         "savings of lost answers, points": 100 * saved[LOST],
