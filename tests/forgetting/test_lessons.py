@@ -1,8 +1,10 @@
 """Lessons alike and unlike the question: nothing that is asked is in them, and all kinds have as many."""
 
+import itertools
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,16 +14,28 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 import probing.forgetting.recover as module
+from probing.facts.askable import answer_ids
+from probing.forgetting import ways_back
 from probing.forgetting.figures import lesson_bars
 from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, exams_of
 from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG, Answered, groups_of
+from probing.forgetting.ranks import ranks
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import BY_ANSWER, LESSONS, STEPS
-from probing.forgetting.ways_back import RecoveryRecipe
+from probing.forgetting.ways_back import (
+    RecoveryRecipe,
+    RecoveryWork,
+    lessons_by_kind,
+    notes_on_lessons,
+    recovery_answers,
+)
+from probing.kernel.fact import FactSet
+from probing.kernel.models.load import load_encoder
 from probing.kernel.store.check import check_store
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table
+from tests.forgetting.planted import facts
 from tests.forgetting.test_recover import asked_in, recovered
 from tests.forgetting.test_recover import folders as folders
 from tests.forgetting_planted import plant_forgetting
@@ -74,6 +88,40 @@ def test_nothing_that_is_asked_is_in_the_lessons_and_every_answer_is_asked_once(
         assert kind not in IN_OTHER_WORDING or set(taught.tolist()) <= reworded
 
 
+def somewhat(folders, target):
+    """The planted base with noise on one layer, which keeps some facts and loses others."""
+    model = AutoModelForMaskedLM.from_pretrained(shutil.copytree(folders / "planted", target))
+    noise = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for one in model.bert.encoder.layer[2].parameters():
+            one.add_(torch.randn(one.shape, generator=noise) * 0.12)
+    model.save_pretrained(target)
+    return target
+
+
+def test_kept_facts_of_another_set_are_taught_where_the_own_ones_are_too_few(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(ways_back, "LEAST_LOST", 1)
+    base, tuned = (load_encoder(one, device="cpu") for one in (folders / "planted", somewhat(folders, tmp_path / "m")))
+    every = facts()
+    own, others = every[:40], FactSet("others", tuple(every[40:]), 170, {})
+    recipe = RecoveryRecipe(seeds=(1, 2), lessons=("same", "kept"), size=8)
+    alone = RecoveryWork(base, tuned, own, answer_ids(own, base), lambda _: None, tmp_path, recipe)
+    asked = recovery_answers(alone)
+    groups, several = groups_of(asked, 1, 50), replace(alone, besides=others)
+    few = lessons_by_kind(alone, asked, groups)["kept"].fewest
+    found = lessons_by_kind(several, asked, groups)
+    assert few < 8 == found["kept"].fewest and found["same"].work is several
+    assert all("of others" in note for note in notes_on_lessons(several, found) if "kept" in note)
+    known = [ranks(one, found["kept"].work.prompts, found["kept"].work.gold)[0] == 1 for one in (base, tuned)]
+    for exam in itertools.chain(*found["kept"].exams):
+        taught = [every[n] for n in exam.taught.facts]
+        parts = [groups.of[name].some(chosen) for name, chosen in exam.asked.items()]
+        assert not {own[n].subject for part in parts for n in part.facts} & {fact.subject for fact in taught}
+        assert not {n for part in parts for n in part.targets.tolist()} & set(exam.taught.targets.tolist())
+        assert exam.taught.targets.tolist() == answer_ids(taught, base)
+        assert all(one[exam.taught.facts].all() for one in known)
+
+
 def rows_of(asked, table):
     return [row for path in files_of(table, asked / "runs") for row in read_table(path, table).to_pylist()]
 
@@ -81,19 +129,14 @@ def rows_of(asked, table):
 def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_the_others(
     run, cache, folders, tmp_path, monkeypatch
 ):
-    asked, somewhat = asked_in(tmp_path), shutil.copytree(folders / "planted", tmp_path / "somewhat")
-    model = AutoModelForMaskedLM.from_pretrained(somewhat)
-    noise = torch.Generator().manual_seed(2)
-    with torch.no_grad():
-        for one in model.bert.encoder.layer[2].parameters():
-            one.add_(torch.randn(one.shape, generator=noise) * 0.12)
-    model.save_pretrained(somewhat)
-    assert "steps, lessons" not in recovered(run, folders, asked, somewhat).output
+    asked, tuned = asked_in(tmp_path), somewhat(folders, tmp_path / "somewhat")
+    assert "steps, lessons" not in recovered(run, folders, asked, tuned).output
     monkeypatch.setattr(module, "RecoveryRecipe", partial(RecoveryRecipe, size=5))
     given = [word for kind in LESSONS for word in ("--lessons", kind)]
-    output = recovered(run, folders, asked, somewhat, *given).output
+    output = recovered(run, folders, asked, tuned, *given).output
     usual, compared = sorted(rows_of(asked, "forgetting_runs"), key=lambda row: len(row["config"]))
-    assert json.loads(compared["config"]) == json.loads(usual["config"]) | {"lessons": list(LESSONS)}
+    more = {"lessons": list(LESSONS), "besides_sha256": json.loads(compared["config"])["besides_sha256"]}
+    assert json.loads(compared["config"]) == json.loads(usual["config"]) | more
     assert check_store([asked / "runs"]) == []
     # What is asked in the usual way does not change.
     outcomes = {
@@ -107,11 +150,11 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
         runs = stored_runs(db, lessons=True)
         table = lessons(db, runs)
         assert list(runs["run_id"]) == [compared["run_id"]]
-    few = table[table["left_out"] != ""].set_index("lessons")["left_out"]
+    few = table[table["note"] != ""].set_index("lessons")["note"]
     assert few.to_dict() == {
         name: f"0 lessons: {name} (5 are needed)" for name in ("other wording", "other relations and wording")
     }
-    made = table[table["left_out"] == ""]
+    made = table[table["note"] == ""]
     assert list(zip(made["lessons"], made["steps"], strict=True)) == [
         (name, n) for name in ("same relations and wording", "other relations", "kept facts") for n in STEPS
     ]
