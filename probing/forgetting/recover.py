@@ -373,19 +373,17 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         return fitted_head(model, asked.base, asked.text, config.positions)
 
     wordings = _other_wordings(asked)
-    work = RecoveryWork(
-        asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe, wordings, asked.besides
-    )
+    models, facts = (asked.base, asked.tuned), (asked.kept.facts, asked.gold)
+    work = RecoveryWork(*models, *facts, fit, folder, recipe, wordings, asked.besides)
     answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
+    lessons = lessons_by_kind(work, answered, groups)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
-        ways = list(try_ways(work, answered, groups, bar.update))
+        ways = list(try_ways(work, answered, groups, bar.update, lessons))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
     saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
-    kept = replace(
-        asked.kept, left_out={**asked.kept.left_out, **notes_on_lessons(work, lessons_by_kind(work, answered, groups))}
-    )
+    kept = replace(asked.kept, left_out={**asked.kept.left_out, **notes_on_lessons(work, lessons)})
     again = _reworded(asked, wordings, groups, recipe.k)
     return {
         **run_rows(config, kept, answered, asked.tuned.layers, work.not_put_back),

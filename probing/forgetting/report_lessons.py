@@ -44,17 +44,13 @@ def lesson_rows(runs: pd.DataFrame, shares: pd.DataFrame, against: pd.DataFrame)
         if why.startswith(tuple(LESSONS.values()))
     ]
     noted = pd.DataFrame(notes, columns=["run_id", "protocol", "note"])
-    rows = (
-        rows.merge(noted, on=["run_id", "protocol"], how="outer")
-        .assign(
-            note=lambda found: found["note"].fillna(""),
-            lessons=lambda found: found["protocol"].str.removeprefix("lessons: "),
-            steps=lambda found: found["level"],
-            difference=lambda found: found["compared"] - found["wrong"],
-            order=lambda found: found["protocol"].map(list(LESSONS.values()).index),
-        )
-        .sort_values(["order", "level"])
-    )
+    rows = rows.merge(noted, on=["run_id", "protocol"], how="outer").fillna({"note": ""})
+    rows = rows.assign(
+        lessons=rows["protocol"].str.removeprefix("lessons: "),
+        steps=rows["level"],
+        difference=rows["compared"] - rows["wrong"],
+        order=rows["protocol"].map(list(LESSONS.values()).index),
+    ).sort_values(["order", "level"])
     return Columns("run_id", _OF_RUN).frame(rows)
 
 

@@ -172,21 +172,20 @@ class RecoveryWork:
         return Prompts.of([fact.prompt for fact in self.facts], self.base)
 
     @cached_property
-    def widened(self) -> "RecoveryWork":
-        """The work with the facts of ``besides`` behind its own."""
-        more, gold = askable(self.besides, self.base) if self.besides else (FactSet("", (), 0, {}), [])
-        return replace(self, facts=(*self.facts, *more.facts), gold=[*self.gold, *gold])
-
-    @cached_property
     def not_put_back(self) -> str:
         """Why no layers are put back; empty if they are."""
         return why_not_put_back(self.tuned, self.base)
 
 
-def recovery_answers(work: RecoveryWork) -> Answered:
+def recovery_answers(work: RecoveryWork, part: str = "answered") -> Answered:
     """What both models answer; FactsError if too few facts were lost."""
 
-    answers = _answered(work, "answered")
+    def made() -> dict[str, np.ndarray]:
+        answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
+        return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
+
+    columns = stored_arrays(_path(work, part), made)
+    answers = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
     if (lost := len(answers.lost(work.recipe.k))) < LEAST_LOST:
         known = int((answers.base_rank <= work.recipe.k).sum())
         raise FactsError(
@@ -194,15 +193,6 @@ def recovery_answers(work: RecoveryWork) -> Answered:
             f" {LEAST_LOST}: with fewer, nothing can be said on how they come back"
         )
     return answers
-
-
-def _answered(work: RecoveryWork, name: str) -> Answered:
-    def made() -> dict[str, np.ndarray]:
-        answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
-        return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
-
-    columns = stored_arrays(_path(work, name), made)
-    return Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
 
 
 def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
@@ -219,10 +209,9 @@ class Lessons:
     work: RecoveryWork
     exams: Sequence[Sequence[Exam]]
 
-    @property
-    def fewest(self) -> int:
-        """Lessons of the exam that has fewest."""
-        return min(len(exam.taught.facts) for of_seed in self.exams for exam in of_seed)
+    def fewest(self, first: int = 0) -> int:
+        """Lessons of the exam that has fewest, counting the facts from number ``first``."""
+        return min(int((exam.taught.facts >= first).sum()) for of_seed in self.exams for exam in of_seed)
 
 
 def lessons_by_kind(work: RecoveryWork, answers: Answered, groups: Groups) -> dict[str, Lessons]:
@@ -233,8 +222,10 @@ def lessons_by_kind(work: RecoveryWork, answers: Answered, groups: Groups) -> di
         return Lessons(work, [exams_of(*fixed, seed, kind, work.recipe.k, work.wordings) for seed in work.recipe.seeds])
 
     found = {kind: of_kind(kind, work, answers) for kind in work.recipe.lessons}
-    if work.besides and "kept" in found and found["kept"].fewest < work.recipe.size:
-        found["kept"] = of_kind("kept", work.widened, _answered(work.widened, "with facts besides"))
+    if work.besides and "kept" in found and found["kept"].fewest() < work.recipe.size:
+        more, gold = askable(work.besides, work.base)
+        wide = replace(work, facts=(*work.facts, *more.facts), gold=[*work.gold, *gold])
+        found["kept"] = of_kind("kept", wide, recovery_answers(wide, "answered-besides"))
     return found
 
 
@@ -242,15 +233,21 @@ def notes_on_lessons(work: RecoveryWork, lessons: Mapping[str, Lessons]) -> dict
     """Note -> number of lessons, of each kind that has too few, or some of another set, in its poorest exam."""
     notes = {}
     for kind, one in lessons.items():
-        others = min(int((exam.taught.facts >= len(work.facts)).sum()) for of_seed in one.exams for exam in of_seed)
-        if one.fewest < work.recipe.size:
-            notes[f"{LESSONS[kind]} ({work.recipe.size} are needed)"] = one.fewest
-        elif others and work.besides:
+        if one.fewest() < work.recipe.size:
+            notes[f"{LESSONS[kind]} ({work.recipe.size} are needed)"] = one.fewest()
+        elif work.besides and one.work is not work:
+            others = one.fewest(len(work.facts))
             notes[f"{LESSONS[kind]} (of {work.besides.probe_set}, as this set has too few)"] = others
     return notes
 
 
-def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+def try_ways(
+    work: RecoveryWork,
+    answers: Answered,
+    groups: Groups,
+    done: Callable[[], object],
+    lessons: Mapping[str, Lessons] | None = None,
+) -> Iterator[Tried]:
     """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
     lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
@@ -282,8 +279,8 @@ def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callab
         start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
         exams = [exams_of(answers, groups, protocol, work.recipe.most_relearned, seed) for seed in seeds]
         yield _relearned(work, of, protocol, exams, start, done)
-    for kind, of_kind in lessons_by_kind(work, answers, groups).items():
-        if of_kind.fewest == work.recipe.size:
+    for kind, of_kind in (lessons or {}).items():
+        if of_kind.fewest() == work.recipe.size:
             reworded = kind in IN_OTHER_WORDING
             yield _relearned(of_kind.work, groups.of, LESSONS[kind], of_kind.exams, work.tuned, done, reworded)
 
