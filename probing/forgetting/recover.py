@@ -18,7 +18,7 @@ from probing.facts.corpus import fact_key
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import in_order, write_facts, write_relations
 from probing.forgetting.lesson_kinds import IN_OTHER_WORDING
-from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of, summary
+from probing.forgetting.memory import LOST, Against, Answered, Groups, ShareBack, Summary, groups_of, summary
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest
@@ -121,42 +121,21 @@ def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers
 
 def summary_rows(run_id: str, found: Summary) -> Rows:
     """The rows of shares and differences."""
+
+    def key(one: ShareBack | Against) -> dict[str, Any]:
+        return {"run_id": run_id, "way": one.way, "level": one.level, "protocol": one.protocol}
+
     shares = [
-        {
-            "run_id": run_id,
-            "way": one.way,
-            "level": one.level,
-            "protocol": one.protocol,
-            "asked": one.group,
-            "n": one.share.n,
-            "share": one.share.value,
-            "low": one.share.low,
-            "high": one.share.high,
-        }
+        key(one)
+        | {"asked": one.group, "n": one.share.n, "share": one.share.value, "low": one.share.low, "high": one.share.high}
         for one in found.shares
     ]
     excesses = []
     for one in found.against:
         low, high = one.without or (None, None)
-        each = one.difference
-        excesses.append(
-            {
-                "run_id": run_id,
-                "way": one.way,
-                "level": one.level,
-                "protocol": one.protocol,
-                "yardstick": one.yardstick,
-                "share": each.share,
-                "yardstick_share": each.yardstick,
-                "low": each.low,
-                "high": each.high,
-                "error": each.error,
-                "low_without": low,
-                "high_without": high,
-                "n": each.n,
-                "n_yardstick": each.n_yardstick,
-            }
-        )
+        beside = {"yardstick": one.yardstick, "yardstick_share": one.difference.yardstick}
+        same = {name: getattr(one.difference, name) for name in ("share", "low", "high", "error", "n", "n_yardstick")}
+        excesses.append(key(one) | beside | same | {"low_without": low, "high_without": high})
     return {"forgetting_shares": shares, "forgetting_excesses": excesses}
 
 
