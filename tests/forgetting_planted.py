@@ -12,6 +12,7 @@ from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
     LAYERS_BACK,
+    LESSONS,
     LOST_OUTCOMES,
     OTHER_LAYER,
     RANDOM_BODY,
@@ -42,6 +43,8 @@ MODELS = (COLA, SST_2, CONTROL)
 #: The model whose lost facts were asked in another wording, and the one into which no layers were put back, with the
 #: reason.
 REWORDED_MODEL, WHOLE_BASE = SST_2, CONTROL
+#: The model of which lessons were compared: all kinds but one, which had too few.
+OF_LESSONS, TOO_FEW_LESSONS = COLA, {f"{LESSONS['unlike']} (480 are needed)": 17}
 NOT_PUT_BACK = "the layers that fine-tuning changed are 3, 4: with them put back it is the base itself"
 #: Model -> stated facts minus right answers that the text never had, with ends of the interval; the control's text is
 #: not known.
@@ -73,6 +76,7 @@ def forgetting_config(model: PlantedModel, k: int = 1) -> str:
         other_templates=other,
         other_sha256=other,
         planted=0,
+        **({"lessons": list(LESSONS)} if model is OF_LESSONS else {}),
     )
 
 
@@ -147,6 +151,8 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
     """Those of every way, level and protocol; of relearning 0.1 more comes back at each level."""
     keys = [(way, 0, AS_IT_IS) for way in WAYS[:-1] if way != LAYERS_BACK or model is not WHOLE_BASE]
     keys += [(OTHER_LAYER, 0, RANDOM_BODY), *((RELEARNED, steps, one) for one, steps in product(RELEARNED_BY, STEPS))]
+    of_lessons = [one for kind, one in LESSONS.items() if kind != "unlike" and model is OF_LESSONS]
+    keys += [(RELEARNED, steps, one) for one, steps in product(of_lessons, STEPS)]
     shares, excesses = [], []
     for way, level, protocol in keys:
         key = {"run_id": run_id, "way": way, "level": level, "protocol": protocol}
@@ -163,7 +169,7 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
         for yardstick in against:
             difference = SHARE - YARDSTICKS[yardstick]
             excesses.append(_excess(key, yardstick, n, difference, difference - 0.05, difference + 0.05))
-        if model.name in TESTS:
+        if model.name in TESTS and protocol not in LESSONS.values():
             excesses.append(_excess(key, NEVER_IN_TEXT, n // 3, *TESTS[model.name]))
     return shares, excesses
 
@@ -190,7 +196,7 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
         "known": known,
         "kept": known - len(facts),
         "lost": len(facts),
-        "left_out": json.dumps({}),
+        "left_out": json.dumps(TOO_FEW_LESSONS if model is OF_LESSONS else {}),
         "device": "cpu",
         "not_put_back": NOT_PUT_BACK if model is WHOLE_BASE else None,
         "other_templates": "planted wording" if model is REWORDED_MODEL else None,

@@ -11,6 +11,7 @@ from probing.finetuning.requests import TrainingLength
 from probing.forgetting.follow import follow
 from probing.forgetting.prevent import prevent
 from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
+from probing.forgetting.ways import LESSONS
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.store.kinds import KINDS
@@ -38,8 +39,8 @@ def _here() -> dict[str, Any]:
 
 
 def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
-    """Name, model and request of each: relearning with three seeds for ``SEEDED``; last, the control with planted
-    facts.
+    """Name, model and request of each: relearning, from lessons of every kind, too, with three seeds for ``SEEDED``;
+    last, the control with planted facts.
     """
 
     def asked(one: Tuned, **more: Any) -> RecoverRequest:
@@ -47,7 +48,7 @@ def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
         return RecoverRequest(one.called, base=base, seeds=seeds, **_here(), **more)
 
     for one in (*FIRST, *SHUFFLED[:2]):
-        yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING)
+        yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING, lessons=tuple(LESSONS))
     yield f"planted facts of {BY_END[_PLANTED].name}", BY_END[_PLANTED], asked(BY_END[_PLANTED], plant=_PLANTS)
 
 

@@ -192,7 +192,9 @@ def _probes() -> Iterator[Step]:
 def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
     for name, one, request in forgetting.recoveries():
-        yield Step(name, partial(recover, request), 15, _of(one))
+        # Lessons of five kinds are 14 trainings a seed, each asked three times.
+        lessons = 8 * request.seeds if request.lessons else 0
+        yield Step(name, partial(recover, request), 15 + lessons, _of(one))
     for end in forgetting.FOLLOWED:
         yield Step(
             f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",)

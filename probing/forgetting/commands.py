@@ -70,9 +70,9 @@ def recover(request: RecoverRequest) -> None:
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     of_lessons = lesson_rows(pd.DataFrame([run]), shares, against)
     for row in of_lessons[of_lessons["steps"].fillna(USUAL_STEPS) == USUAL_STEPS].itertuples():
-        beside = f"; wrong answers at equal confidence {100 * row.wrong:.1f}" if row.wrong == row.wrong else ""
-        found = row.left_out or _with_ends(row.share, row.low, row.high)
-        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {found}{beside}")
+        found = [_with_ends(row.share, row.low, row.high)] if row.share == row.share else []
+        found += [f"wrong answers at equal confidence {100 * row.wrong:.1f}"] if row.wrong == row.wrong else []
+        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {'; '.join([*found, row.note]).rstrip('; ')}")
     if words := kept_in_words(of_lessons):
         typer.echo(f"{words}.")
     if request.savings:

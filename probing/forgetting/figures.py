@@ -244,8 +244,8 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
     for model, rows in table.groupby("model", sort=False):
         names.append(f"<b>{theme.plain((labels or {}).get(str(model), str(model)))}</b>")
         places += range(len(names), len(names) + len(rows))
-        # A kind without a bar says why.
-        names += list(rows["lessons"].where(rows["left_out"] == "", rows["left_out"]))
+        # A kind without a bar says why, one with lessons of another set how many.
+        names += list(rows["lessons"].where(rows["note"] == "", rows["note"]))
     shares = 100 * table[["share", "low", "high", "wrong"]]
     figure.add_bar(
         x=shares["share"],

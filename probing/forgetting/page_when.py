@@ -244,9 +244,9 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
 _LESSONS_CAPTION = "As many different lessons in every bar. Diamond: wrong answers, as confident, that come back, too."
 _LESSONS_HOW = (
     "480 facts are taught in 15 steps, without any answer or subject that is asked. Same: lost facts of the same"
-    " relations and in the same wording; other wording, other relations, or both; kept facts: none that was lost."
-    " Wrong answers are the base's, at equal confidence: what guesses would do. Whiskers: 95 % intervals over answers"
-    " and seeds. Data has 5 and 45 steps, and facts that the base never knew."
+    " relations and in the same wording; other wording, other relations, or both; kept facts: none that was lost, of"
+    " T-REx, too, if the set has too few. Wrong answers are the base's, at equal confidence: what guesses would do."
+    " Whiskers: 95 % intervals over answers and seeds. Data has 5 and 45 steps, and facts that the base never knew."
 )
 
 
