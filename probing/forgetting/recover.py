@@ -238,6 +238,7 @@ class _Asked:
     text: Sequence[str]  #: that the head is fitted to
     other: FactSet | None  #: the same facts in another wording, as far as it has them; None: they are not asked again
     planted: int = 0  #: how many facts the base was taught before
+    untaught: Sequence[tuple[int, int]] = ()  #: facts with answers that were drawn like these, but not taught
     savings: bool = False  #: whether what the base said is taught again beside counterfeits
 
 
@@ -306,7 +307,8 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
             control.exposure,
             text,
             None,
-            request.plant,
+            request.plant // 2,
+            control.untaught,
         )
     other = _other(request, base, facts, say)
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
@@ -368,7 +370,8 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         ways = list(try_ways(work, answered, groups, bar.update))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
-    saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
+    given = (asked.exposure, asked.untaught)
+    saved = savings(work, answered, groups, SavingsRecipe(), *given) if asked.savings else []
     few = {
         f"{LESSONS[kind]} ({recipe.size} are needed)": n
         for kind, exams in exams_by_lessons(work, answered, groups).items()

@@ -11,10 +11,13 @@ from probing.kernel.stats.equal_confidence import Difference
 
 #: Planted answers that were lost: a group of their own.
 LOST_PLANTED = "planted answers"
-#: Whose savings are measured: lost facts without planted answers, planted answers that were lost, and wrong answers.
+#: Answers that were drawn like planted ones, but not taught to the base.
+UNTAUGHT = "planted answers, untaught"
+#: Whose savings are measured; lost facts are without planted answers.
 SAVED = {
     LOST: "right answers that were lost",
     LOST_PLANTED: "planted answers that were lost",
+    UNTAUGHT: "answers drawn like planted ones, but never taught",
     WRONG: "wrong answers that were given up",
     NEVER_KNOWN: "right answers that neither gave",
 }

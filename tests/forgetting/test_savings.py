@@ -11,7 +11,7 @@ from scipy import special
 
 from probing.facts.askable import answer_ids
 from probing.forgetting.memory import LOST, WRONG, groups_of
-from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, SavingsRecipe
+from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, UNTAUGHT, SavingsRecipe
 from probing.forgetting.savings_curves import counterfeits, saved_groups, savings
 from probing.forgetting.ways_back import RecoveryWork, recovery_answers
 from probing.kernel.models.load import load_encoder
@@ -62,6 +62,21 @@ def test_answers_that_were_lost_are_saved_and_those_of_an_untaught_twin_are_not(
     assert of_mean(saved, LOST).difference.share == pytest.approx(np.mean(curve))
     other = replace(RECIPE, rate=1e-2)
     assert savings(*asked(base, shaken(base), tmp_path / "shaken"), other) == saved, "a finished training is read"
+
+
+def test_answers_that_were_drawn_like_planted_ones_and_not_taught_are_not_saved(base, tmp_path):
+    work, answers, groups = asked(base, shaken(base), tmp_path)
+    unknown, random = np.flatnonzero(answers.base_rank > 1).tolist(), np.random.default_rng(1)
+    tokens = {name: np.unique(answers.answers[[one == name for one in answers.relations]]) for name in ("P0", "P1")}
+    untaught = [
+        (n, int(random.choice(np.setdiff1d(tokens[answers.relations[n]], [answers.answers[n], answers.said[n]]))))
+        for n in unknown
+    ]
+    exposure = ["planted" if rank == 1 else "" for rank in answers.base_rank]
+    found = savings(work, answers, groups, RECIPE, exposure, untaught)
+    taught, never = (of_mean(found, name) for name in (LOST_PLANTED, UNTAUGHT))
+    assert taught.difference.low > 0 and never.difference.low < 0 < never.difference.high
+    assert never.answers == len(unknown) and min(never.difference.n, never.difference.n_yardstick) >= 10
 
 
 def test_a_counterfeit_is_an_equally_probable_answer_that_nobody_gives(base, tmp_path):
