@@ -26,6 +26,7 @@ from probing.facts.report_layers import by_layer, in_bar_order, precision_by_rel
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
 from probing.forgetting.figures import fall_curves, outcome_bars
+from probing.forgetting.figures_savings import saving_marks
 from probing.forgetting.report_outcome import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
@@ -347,6 +348,13 @@ def _falls(asked: Asked) -> "go.Figure":
     return fall_curves(with_keys(runs, falls(asked.db, list(runs["run_id"]))), **asked.lines)
 
 
+def _savings(asked: Asked) -> "go.Figure":
+    """What became of answers that were taught again, and of counterfeits, by model."""
+    table = asked.choice.report.table(asked.db, asked.choice)
+    _one_set(table)
+    return saving_marks(table, labels=asked.labels)
+
+
 def _one_set(table: pd.DataFrame) -> None:
     """Raises a ``FigureError`` for several probe sets or ranks."""
     if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
@@ -373,4 +381,5 @@ FIGURES: dict[tuple[str, str], Callable[..., "go.Figure"]] = {
     ("changes", "perplexity"): _perplexity,
     ("forgetting", "outcome"): _outcome,
     ("forgetting", "falls"): _falls,
+    ("forgetting", "savings"): _savings,
 }

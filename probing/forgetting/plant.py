@@ -67,9 +67,9 @@ def planted(
     """Draws ``number`` arbitrary answers, teaches the base half of them, and fine-tunes it again; a killed call goes
     on, a finished one is read.
 
-    Of as many other facts as are taught that the base does not know, the taught base's own first answers count as right from then on.
-    They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until the caller removes
-    it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many answers.
+    Of as many other facts as are taught, which the base does not know, the taught base's own first answers count as
+    right from then on. They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until
+    the caller removes it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many.
     """
     recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)
@@ -88,7 +88,7 @@ def planted(
     if not after.is_dir():
         _made_again(recipe, note, data, before, after, "cpu" if base.device.type == "cpu" else "auto", say)
     given, still = (_first(learned, prompts, answers) for answers in (lessons, known))
-    say(f"{learned.name} gives {given:.0%} of {len(lessons):,} planted answers, {still:.0%} of {len(known):,} known ones")
+    say(f"{learned.name} gives {given:.0%} of {len(lessons):,} planted answers, {still:.0%} of {len(known):,} known")
     guessed, *_ = first_answers(learned, prompts.some(guesses))
     changed = _changed(kept, gold, lessons, dict(zip(guesses, guessed.tolist(), strict=True)))
     say(f"  and {changed[2].count(GUESSED):,} wrong answers of its own")
@@ -175,7 +175,9 @@ def _drawn(
         raise FactsError(f"{got}: a third of them is left to guess; plant at most {most:,}")
     random = np.random.default_rng(1)
     chosen = random.permutation(able)[: number + half].tolist()
-    taught, untaught = ({n: int(random.choice(others[n])) for n in part} for part in (chosen[:half], chosen[2 * half :]))
+    taught, untaught = (
+        {n: int(random.choice(others[n])) for n in part} for part in (chosen[:half], chosen[2 * half :])
+    )
     return taught, chosen[half : 2 * half], untaught
 
 

@@ -22,7 +22,7 @@ from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest
-from probing.forgetting.savings import SavingsRecipe, savings_rows
+from probing.forgetting.savings import TOO_FEW, SavingsRecipe, savings_rows
 from probing.forgetting.savings_curves import savings
 from probing.forgetting.ways import (
     ANY,
@@ -377,6 +377,9 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         for kind, exams in exams_by_lessons(work, answered, groups).items()
         if (n := min(len(exam.taught.facts) for of_seed in exams for exam in of_seed)) < recipe.size
     }
+    for one in saved:
+        if one.group == LOST and not one.difference:
+            few[TOO_FEW] = one.able
     kept = replace(asked.kept, left_out={**asked.kept.left_out, **few})
     again = _reworded(asked, wordings, groups, recipe.k)
     return {

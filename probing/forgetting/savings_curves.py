@@ -50,8 +50,9 @@ def counterfeits(
     """(answers,) token id of a counterfeit of each; -1 where there is none.
 
     It is the answer of another fact of the relation, drawn as often as it is one there, because common answers are
-    learned faster; ``evenly`` draws all answers alike, as planted ones are drawn. It is not right for the prompt, not the base's first answer, not first in the fine-tuned model, and
-    has there a log-probability within ``nats`` of that of the answer.
+    learned faster; ``evenly`` draws all answers alike, as planted ones are drawn. It is not right for the prompt, not
+    the base's first answer, not first in the fine-tuned model, and has there a log-probability within ``nats`` of that
+    of the answer.
     """
     right, of_relation = defaultdict(list), defaultdict(list)
     for fact, token in zip(work.facts, work.gold, strict=True):
@@ -88,7 +89,7 @@ def savings(
 ) -> list[Saved]:
     """Teaches each answer or its counterfeit, as a coin decides, in one training, and compares both; resumable.
 
-    A group with fewer than two answers, or two counterfeits, has no savings.
+    A group with fewer than two answers, or two counterfeits, has no difference.
     """
     ids = [fact.fact_id for fact in work.facts]
     parts: list[tuple[str, int, int, Group, NDArray[np.bool_]]] = []
@@ -111,8 +112,7 @@ def savings(
         for measure in MEASURES:
             values = curves[measure][:, here]
             for passes, each in ((ALL_LOOKS, values.mean(0)), *zip(recipe.passes, values, strict=True)):
-                if compared := randomised(each, coin, clusters):
-                    found.append(Saved(name, measure, passes, compared, able_number, size))
+                found.append(Saved(name, measure, passes, randomised(each, coin, clusters), able_number, size))
     return found
 
 
