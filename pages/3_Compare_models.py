@@ -22,8 +22,7 @@ from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
-from probing.forgetting.page_savings import draw_savings
-from probing.forgetting.page_when import draw_prevention, draw_when
+from probing.forgetting.page_when import draw_prevention, draw_savings, draw_when
 from probing.forgetting.report_outcome import any_in_words, hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS

@@ -11,7 +11,7 @@ from probing.choices import AMONG, OwnModelSelection
 from probing.choices import OWN_MODEL_TABS as TABS
 from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.sources import own_facts
-from probing.forgetting.page_savings import draw_savings
+from probing.forgetting.page_when import draw_savings
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page, open_sample

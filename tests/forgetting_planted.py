@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, WRONG
-from probing.forgetting.savings import ALL_LOOKS, MEASURES
+from probing.forgetting.savings import ALL_LOOKS, MEASURES, Saved, savings_rows
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
@@ -23,6 +23,7 @@ from probing.forgetting.ways import (
     WAYS,
 )
 from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.stats.equal_confidence import Difference
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
@@ -179,25 +180,14 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
 
 def savings_of(model: PlantedModel, k: int = 1) -> list[dict[str, Any]]:
     """The rows of every group, measure and look; intervals of the difference are 0.2 wide."""
-    return [
-        {
-            "run_id": forgetting_run_id(model, k),
-            "asked": asked,
-            "measure": measure,
-            "passes": passes,
-            "taught": taught,
-            "counterfeit": counterfeit,
-            "low": taught - counterfeit - 0.1,
-            "high": taught - counterfeit + 0.1,
-            "error": 0.05,
-            "n": N_YARDSTICK,
-            "n_counterfeit": N_YARDSTICK + 1,
-            "able": 3 * N_YARDSTICK,
-            "answers": 4 * N_YARDSTICK,
-        }
-        for asked, (taught, counterfeit) in SAVED.get(model.name, {}).items()
-        for measure, passes in product(MEASURES, (ALL_LOOKS, *LOOKS))
-    ]
+    found = []
+    for asked, (own, other) in SAVED.get(model.name, {}).items():
+        ends = (own - other - 0.1, own - other + 0.1)
+        found += [
+            Saved(asked, *look, Difference(own, other, *ends, 0.05, N_YARDSTICK, N_YARDSTICK + 1), 36, 48)
+            for look in product(MEASURES, (ALL_LOOKS, *LOOKS))
+        ]
+    return savings_rows(forgetting_run_id(model, k), found)
 
 
 def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str, Any]]]:

@@ -25,8 +25,7 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import by_layer, in_bar_order, precision_by_relation, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
-from probing.forgetting.figures import fall_curves, outcome_bars
-from probing.forgetting.figures_savings import saving_marks
+from probing.forgetting.figures import fall_curves, outcome_bars, saving_marks
 from probing.forgetting.report_outcome import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError

@@ -92,10 +92,9 @@ def planted(
     guessed, *_ = first_answers(learned, prompts.some(guesses))
     changed = _changed(kept, gold, lessons, dict(zip(guesses, guessed.tolist(), strict=True)))
     say(f"  and {changed[2].count(GUESSED):,} wrong answers of its own")
-    numbers = {fact.prompt: n for n, fact in enumerate(changed[0].facts)}
     there = {(fact.relation, token) for fact, token in zip(changed[0].facts, changed[1], strict=True)}
-    untaught = [(n, token) for n, token in others.items() if (kept.facts[n].relation, token) in there]
-    untaught = [(numbers[kept.facts[n].prompt], token) for n, token in untaught]
+    drawn = {kept.facts[n].prompt: token for n, token in others.items() if (kept.facts[n].relation, token) in there}
+    untaught = [(n, drawn[fact.prompt]) for n, fact in enumerate(changed[0].facts) if fact.prompt in drawn]
     return Planted(learned, open_encoder(str(after), device=str(base.device)), *changed, untaught)
 
 

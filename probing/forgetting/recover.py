@@ -18,7 +18,7 @@ from probing.facts.corpus import fact_key
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import in_order, write_facts, write_relations
 from probing.forgetting.lesson_kinds import IN_OTHER_WORDING
-from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of, summary
+from probing.forgetting.memory import LOST, Against, Answered, Groups, ShareBack, Summary, groups_of, summary
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest
@@ -120,42 +120,23 @@ def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers
 
 def summary_rows(run_id: str, found: Summary) -> Rows:
     """The rows of shares and differences."""
+
+    def key(one: ShareBack | Against) -> dict[str, Any]:
+        return {"run_id": run_id, "way": one.way, "level": one.level, "protocol": one.protocol}
+
     shares = [
-        {
-            "run_id": run_id,
-            "way": one.way,
-            "level": one.level,
-            "protocol": one.protocol,
-            "asked": one.group,
-            "n": one.share.n,
-            "share": one.share.value,
-            "low": one.share.low,
-            "high": one.share.high,
-        }
+        key(one)
+        | {"asked": one.group, "share": one.share.value}
+        | {name: getattr(one.share, name) for name in ("n", "low", "high")}
         for one in found.shares
     ]
-    excesses = []
-    for one in found.against:
-        low, high = one.without or (None, None)
-        each = one.difference
-        excesses.append(
-            {
-                "run_id": run_id,
-                "way": one.way,
-                "level": one.level,
-                "protocol": one.protocol,
-                "yardstick": one.yardstick,
-                "share": each.share,
-                "yardstick_share": each.yardstick,
-                "low": each.low,
-                "high": each.high,
-                "error": each.error,
-                "low_without": low,
-                "high_without": high,
-                "n": each.n,
-                "n_yardstick": each.n_yardstick,
-            }
-        )
+    excesses = [
+        key(one)
+        | {"yardstick": one.yardstick, "yardstick_share": one.difference.yardstick}
+        | dict(zip(("low_without", "high_without"), one.without or (None, None), strict=True))
+        | {name: getattr(one.difference, name) for name in ("share", "low", "high", "error", "n", "n_yardstick")}
+        for one in found.against
+    ]
     return {"forgetting_shares": shares, "forgetting_excesses": excesses}
 
 
@@ -297,19 +278,9 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     gold = [answers[n] for n in order]
     if request.plant:
         folder = cache_folder() / "forgetting" / "planted"
-        control = planted(entry, base, kept, gold, request.plant, folder, threads, say)
-        return _Asked(
-            control.tuned,
-            control.base,
-            entry.objective,
-            control.kept,
-            control.gold,
-            control.exposure,
-            text,
-            None,
-            request.plant // 2,
-            control.untaught,
-        )
+        new = planted(entry, base, kept, gold, request.plant, folder, threads, say)
+        asked = _Asked(new.tuned, new.base, entry.objective, new.kept, new.gold, new.exposure, text, None)
+        return replace(asked, planted=request.plant // 2, untaught=new.untaught)
     other = _other(request, base, facts, say)
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 

@@ -13,19 +13,10 @@ from scipy import special
 
 from probing.facts.askable import answer_ids
 from probing.forgetting import report_savings
-from probing.forgetting.figures_savings import saving_marks
+from probing.forgetting.figures import saving_marks
 from probing.forgetting.memory import LOST, WRONG, groups_of
 from probing.forgetting.report_savings import compared, in_words, told
-from probing.forgetting.savings import (
-    ALL_LOOKS,
-    FIRST,
-    GAINED,
-    LOST_PLANTED,
-    TOO_FEW,
-    UNTAUGHT,
-    SavingsRecipe,
-    savings_rows,
-)
+from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, TOO_FEW, UNTAUGHT, SavingsRecipe
 from probing.forgetting.savings_curves import counterfeits, saved_groups, savings
 from probing.forgetting.ways_back import RecoveryWork, recovery_answers
 from probing.kernel.models.load import load_encoder
@@ -87,11 +78,9 @@ def test_answers_that_were_lost_are_saved_and_those_of_an_untaught_twin_are_not(
 def test_answers_that_were_drawn_like_planted_ones_and_not_taught_are_not_saved(base, tmp_path):
     work, answers, groups = asked(base, shaken(base), tmp_path)
     unknown, random = np.flatnonzero(answers.base_rank > 1).tolist(), np.random.default_rng(1)
-    tokens = {name: np.unique(answers.answers[[one == name for one in answers.relations]]) for name in ("P0", "P1")}
-    untaught = [
-        (n, int(random.choice(np.setdiff1d(tokens[answers.relations[n]], [answers.answers[n], answers.said[n]]))))
-        for n in unknown
-    ]
+    # Relations alternate, and so do their answers.
+    others = [np.setdiff1d(answers.answers[n % 2 :: 2], [answers.answers[n], answers.said[n]]) for n in unknown]
+    untaught = [(n, int(random.choice(tokens))) for n, tokens in zip(unknown, others, strict=True)]
     exposure = ["planted" if rank == 1 else "" for rank in answers.base_rank]
     found = savings(work, answers, groups, RECIPE, exposure, untaught)
     taught, never = (of_mean(found, name) for name in (LOST_PLANTED, UNTAUGHT))
@@ -101,7 +90,7 @@ def test_answers_that_were_drawn_like_planted_ones_and_not_taught_are_not_saved(
 
 def test_where_too_few_have_a_counterfeit_their_number_is_said(base, tmp_path):
     found = savings(*asked(base, shaken(base), tmp_path), replace(RECIPE, nats=-1))
-    assert savings_rows("run", found) == [] and of_mean(found, LOST).able == 0 < of_mean(found, LOST).answers
+    assert not any(one.difference or one.able for one in found) and of_mean(found, LOST).answers
     stored = compared(pd.DataFrame([], columns=SCHEMAS["forgetting_savings"].names))
     assert in_words(stored, json.dumps({TOO_FEW: 3})) == [f"3 {TOO_FEW}."] and in_words(stored) == []
 
