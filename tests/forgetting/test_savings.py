@@ -102,8 +102,7 @@ def test_pages_and_notebooks_draw_taught_answers_beside_counterfeits(tmp_path, m
     counterfeit, taught = saving_marks(table).data
     every = [(100 * own, 100 * other) for of in SAVED_BY_MODEL.values() for own, other in of.values()]
     assert sorted(zip(taught.x, counterfeit.x, strict=True)) == [pytest.approx(one) for one in sorted(every)]
-    for ends in (taught.error_x.array, taught.error_x.arrayminus):
-        assert list(ends) == pytest.approx([10] * len(every))
+    assert [*taught.error_x.array, *taught.error_x.arrayminus] == pytest.approx([10] * 2 * len(every))
     assert saving_marks(table.head(0)).layout.annotations
     page = opening(tmp_path / "runs", tmp_path / "page", monkeypatch)("compare", compare_tab="when", tuned=COLA.name)
     assert not page.exception and said in plain(page) and said.startswith("What the base said, right or wrong")
