@@ -192,7 +192,9 @@ def _probes() -> Iterator[Step]:
 def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
     for name, one, request in forgetting.recoveries():
-        yield Step(name, partial(recover, request), 15, _of(one))
+        # The control with planted facts is taught and fine-tuned before.
+        again = one.all_steps * SECONDS_PER_STEP / 60 + 10 if request.plant else 0
+        yield Step(name, partial(recover, request), 20 + again, _of(one))
     for end in forgetting.FOLLOWED:
         yield Step(
             f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",)

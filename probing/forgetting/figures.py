@@ -294,7 +294,7 @@ def saving_marks(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None
     values = 100 * table[["taught", "counterfeit", "difference", "low", "high"]]
     ends = theme.whiskers(values["high"] - values["difference"], values["difference"] - values["low"])
     for column, name, marker, more in (
-        ("counterfeit", "counterfeits", theme.outlined("circle-open", theme.INK, 9, 2), {}),
+        ("counterfeit", "counterfeits", theme.outlined("circle-open", theme.INK, 12, 2), {}),
         ("taught", "answers", {"size": 10, "color": theme.BACK}, {"error_x": ends}),
     ):
         hover = {"hovertemplate": f"%{{x:.1f}} % of {name} are first<extra></extra>"}
