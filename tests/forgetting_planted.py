@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, WRONG
+from probing.forgetting.savings import ALL_LOOKS, MEASURES, Saved, savings_rows
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
@@ -22,7 +23,8 @@ from probing.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.kernel.provenance import fingerprint_of
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.stats.equal_confidence import Difference
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
@@ -49,6 +51,13 @@ NOT_PUT_BACK = "the layers that fine-tuning changed are 3, 4: with them put back
 #: Model -> stated facts minus right answers that the text never had, with ends of the interval; the control's text is
 #: not known.
 TESTS = {COLA.name: (0.1, 0.05, 0.15), SST_2.name: (0.01, -0.05, 0.07)}
+#: Model -> group -> what became of its taught answers and of counterfeits, at every look.
+SAVED = {
+    COLA.name: {LOST: (0.8, 0.3), WRONG: (0.75, 0.3), NEVER_KNOWN: (0.5, 0.3)},
+    SST_2.name: {LOST: (0.6, 0.5), WRONG: (0.5, 0.5)},
+}
+#: Passes after which the model is asked.
+LOOKS = (1, 3)
 #: Shares that come back of lost facts, and of every yardstick.
 SHARE = 0.6
 YARDSTICKS = {WRONG: 0.3, NEVER_KNOWN: 0.2, RANDOM_BODY: 0.1}
@@ -77,6 +86,7 @@ def forgetting_config(model: PlantedModel, k: int = 1) -> str:
         other_sha256=other,
         planted=0,
         **({"lessons": list(LESSONS)} if model is OF_LESSONS else {}),
+        **({"savings": canonical_json({"passes": LOOKS})} if model.name in SAVED else {}),
     )
 
 
@@ -174,6 +184,18 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
     return shares, excesses
 
 
+def savings_of(model: PlantedModel, k: int = 1) -> list[dict[str, Any]]:
+    """The rows of every group, measure and look; intervals of the difference are 0.2 wide."""
+    found = []
+    for asked, (own, other) in SAVED.get(model.name, {}).items():
+        ends = (own - other - 0.1, own - other + 0.1)
+        found += [
+            Saved(asked, *look, Difference(own, other, *ends, 0.05, N_YARDSTICK, N_YARDSTICK + 1), 36, 48)
+            for look in product(MEASURES, (ALL_LOOKS, *LOOKS))
+        ]
+    return savings_rows(forgetting_run_id(model, k), found)
+
+
 def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str, Any]]]:
     """Table -> the rows of a model's run."""
     run_id, facts = forgetting_run_id(model, k), lost_facts(model, k)
@@ -217,6 +239,7 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
         "forgetting_relations": relations,
         "forgetting_shares": shares,
         "forgetting_excesses": excesses,
+        "forgetting_savings": savings_of(model, k),
         "forgetting_runs": [run],
     }
 

@@ -20,7 +20,9 @@ from probing.facts.store_pairs import weight_drift
 from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.memory import WRONG, YARDSTICKS
 from probing.forgetting.report_outcome import by_chance, in_words, memory, outcome, stored_runs, usual, ways
+from probing.forgetting.report_savings import savings
 from probing.forgetting.report_series import prevention
+from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
@@ -195,6 +197,20 @@ def _memory(db: Database, base: str) -> list[str]:
         counts = (row.seeds, f"{row.n:,}", f"{row.n_never_had:,}")
         lines.append(_row(_short(row.model, base), called(row.way, row.protocol), *counts, in_words(row)))
     return [by_chance(found), "", *lines] if len(found) else lines
+
+
+def _savings(db: Database, base: str) -> list[str]:
+    """Answers that were taught again and counterfeits: per cent that are first, mean over all looks."""
+    lines = _table(
+        "model", "answers", "taught", "counterfeits", "difference (95 %)", "have a counterfeit", "would be seen"
+    )
+    found = savings(db, probe_sets=("trex",), ks=(1,))
+    of_mean = (found["measure"] == FIRST) & (found["passes"] == ALL_LOOKS)
+    for row in found[of_mean & found["base"].str.startswith(base)].itertuples():
+        taught, other, seen = (f"{100 * one:.1f}" for one in (row.taught, row.counterfeit, row.detectable))
+        cells = (taught, other, _points(row.difference, row.low, row.high), f"{row.able:,} of {row.answers:,}", seen)
+        lines.append(_row(_short(row.model, base), SAVED[row.asked], *cells))
+    return lines
 
 
 def _ways_back(db: Database, base: str) -> list[str]:
@@ -382,6 +398,11 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
         "The test of memory: lost facts of T-REx that the text states, and right answers that it never had",
         "forgetting report memory",
         _memory,
+    ),
+    (
+        "Savings: answers of T-REx that were taught again beside counterfeits, per cent first, difference in points",
+        "forgetting report savings",
+        _savings,
     ),
     (
         "Lost facts that come back next to each yardstick, T-REx: per cent, difference in points",

@@ -18,8 +18,8 @@ from probing.kernel.store.kinds import KINDS
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")
-#: End of the model whose base is taught so many facts before the same fine-tuning is done again.
-_PLANTED, _PLANTS = "ner-conll", 900
+#: End of the model whose base is taught half of so many answers before the same fine-tuning is done again.
+_PLANTED, _PLANTS = "ner-conll", 1800
 #: Ends of the trainings whose states are asked; tasks that the models learn, and the control.
 FOLLOWED = ("ner-conll", "sst-2", "control")
 #: States of each, and facts of T-REx that all are asked.
@@ -39,13 +39,13 @@ def _here() -> dict[str, Any]:
 
 
 def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
-    """Name, model and request of each: relearning, from lessons of every kind, too, with three seeds for ``SEEDED``;
-    last, the control with planted facts.
+    """Name, model and request of each, all with savings: relearning, from lessons of every kind, too, with three seeds
+    for ``SEEDED``; last, the control with planted facts.
     """
 
     def asked(one: Tuned, **more: Any) -> RecoverRequest:
         base, seeds = None if one.ships else MODEL, 3 if one.end in SEEDED else 1
-        return RecoverRequest(one.called, base=base, seeds=seeds, **_here(), **more)
+        return RecoverRequest(one.called, base=base, seeds=seeds, savings=True, **_here(), **more)
 
     for one in (*FIRST, *SHUFFLED[:2]):
         yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING, lessons=tuple(LESSONS))

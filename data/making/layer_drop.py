@@ -130,10 +130,7 @@ def findings(one: Small) -> dict[str, float]:
         "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
         f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
-        **{
-            f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"])
-            for end, row in lost.items()
-        },
+        **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
         f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back[OTHER_LAYER],
         f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
         "savings of lost answers, points": 100 * saved[LOST],

@@ -22,7 +22,7 @@ from probing.forgetting.memory import LOST, Against, Answered, Groups, ShareBack
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest
-from probing.forgetting.savings import SavingsRecipe, savings_rows
+from probing.forgetting.savings import TOO_FEW, SavingsRecipe, savings_rows
 from probing.forgetting.savings_curves import savings
 from probing.forgetting.ways import (
     ANY,
@@ -127,15 +127,17 @@ def summary_rows(run_id: str, found: Summary) -> Rows:
 
     shares = [
         key(one)
-        | {"asked": one.group, "n": one.share.n, "share": one.share.value, "low": one.share.low, "high": one.share.high}
+        | {"asked": one.group, "share": one.share.value}
+        | {name: getattr(one.share, name) for name in ("n", "low", "high")}
         for one in found.shares
     ]
-    excesses = []
-    for one in found.against:
-        low, high = one.without or (None, None)
-        beside = {"yardstick": one.yardstick, "yardstick_share": one.difference.yardstick}
-        same = {name: getattr(one.difference, name) for name in ("share", "low", "high", "error", "n", "n_yardstick")}
-        excesses.append(key(one) | beside | same | {"low_without": low, "high_without": high})
+    excesses = [
+        key(one)
+        | {"yardstick": one.yardstick, "yardstick_share": one.difference.yardstick}
+        | dict(zip(("low_without", "high_without"), one.without or (None, None), strict=True))
+        | {name: getattr(one.difference, name) for name in ("share", "low", "high", "error", "n", "n_yardstick")}
+        for one in found.against
+    ]
     return {"forgetting_shares": shares, "forgetting_excesses": excesses}
 
 
@@ -219,6 +221,7 @@ class _Asked:
     other: FactSet | None  #: the same facts in another wording, as far as it has them; None: they are not asked again
     planted: int = 0  #: how many facts the base was taught before
     besides: FactSet | None = None  #: from which kept facts are taught, too, if these have too few
+    untaught: Sequence[tuple[int, int]] = ()  #: facts with answers that were drawn like these, but not taught
     savings: bool = False  #: whether what the base said is taught again beside counterfeits
 
 
@@ -278,18 +281,9 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     gold = [answers[n] for n in order]
     if request.plant:
         folder = cache_folder() / "forgetting" / "planted"
-        control = planted(entry, base, kept, gold, request.plant, folder, threads, say)
-        return _Asked(
-            control.tuned,
-            control.base,
-            entry.objective,
-            control.kept,
-            control.gold,
-            control.exposure,
-            text,
-            None,
-            request.plant,
-        )
+        new = planted(entry, base, kept, gold, request.plant, folder, threads, say)
+        asked = _Asked(new.tuned, new.base, entry.objective, new.kept, new.gold, new.exposure, text, None)
+        return replace(asked, planted=request.plant // 2, untaught=new.untaught)
     other = _other(request, base, facts, say)
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
@@ -361,8 +355,13 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         ways = list(try_ways(work, answered, groups, bar.update, lessons))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
-    saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
-    kept = replace(asked.kept, left_out={**asked.kept.left_out, **notes_on_lessons(work, lessons)})
+    given = (asked.exposure, asked.untaught)
+    saved = savings(work, answered, groups, SavingsRecipe(), *given) if asked.savings else []
+    notes = notes_on_lessons(work, lessons)
+    for one in saved:
+        if one.group == LOST and not one.difference:
+            notes[TOO_FEW] = one.able
+    kept = replace(asked.kept, left_out={**asked.kept.left_out, **notes})
     again = _reworded(asked, wordings, groups, recipe.k)
     return {
         **run_rows(config, kept, answered, asked.tuned.layers, work.not_put_back),
