@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from data.making.models import BY_END, MODEL, SHIPPED, Tuned, downloads, wikitext
 from data.making.plan import SECONDS_PER_STEP, Step
 from data.making.pretrain import PretrainRequest, pretrain
@@ -131,11 +133,11 @@ def findings(one: Small) -> dict[str, float]:
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
         f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
         **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
-        f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back[OTHER_LAYER],
-        f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
-        "savings of lost answers, points": 100 * saved[LOST],
+        f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back.get(OTHER_LAYER, np.nan),
+        f"{LAYERS_BACK}: the same": 100 * back.get(LAYERS_BACK, np.nan),
+        "savings of lost answers, points": 100 * saved.get(LOST, np.nan),
         "savings of lost answers minus those of answers that neither gave, points": 100
-        * (saved[LOST] - saved[NEVER_KNOWN]),
+        * (saved.get(LOST, np.nan) - saved.get(NEVER_KNOWN, np.nan)),
     }
 
 
