@@ -5,7 +5,7 @@ from collections import Counter
 import typer
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NO_TEST, WRONG, YARDSTICKS
-from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
+from probing.forgetting.requests import FollowRequest, LineRequest, PreventRequest, RecoverRequest
 from probing.forgetting.savings import SAVINGS, TOO_FEW
 from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
@@ -124,3 +124,25 @@ def prevent(request: PreventRequest) -> None:
     from probing.forgetting.prevent import prevent as workflow
 
     workflow(request, typer.echo)
+
+
+@command(LineRequest)
+def line(request: LineRequest) -> None:
+    """Ask eleven means of the weights of a base and its fine-tuned model for facts, and score them; resumable. --save
+    writes one of them.
+
+    `series report line` reports what is stored.
+    """
+    from probing.forgetting.line import line as workflow
+    from probing.forgetting.line import save_point
+    from probing.forgetting.report_line import in_words
+    from probing.forgetting.report_line import line as report
+    from probing.kernel.files import result_folders
+    from probing.kernel.store.opening import open_database
+
+    if request.save is not None:
+        save_point(request, typer.echo)
+        return
+    model, probe_set = workflow(request, typer.echo)
+    with open_database(*([request.out] if request.out else result_folders())) as db:
+        typer.echo("\n".join(in_words(report(db, [model], [probe_set]))))

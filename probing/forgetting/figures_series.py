@@ -107,12 +107,13 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
         figure.add_annotation(text=name, showarrow=False, font_size=12, **end)
 
 
-def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
+def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
     Whiskers reach from the smallest to the largest value over seeds; recipes that another one beats in both are grey.
     The control has no score: what it keeps is a dashed line. ``points``: ``forgetting.report_series.prevention``
-    of one base, objective and probe set, and the control's rows.
+    of one base, objective and probe set, and the control's rows. ``line``: ``forgetting.report_line.line`` of all facts
+    of one model, whose points with scores far below all recipes are out of the frame.
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])
@@ -160,6 +161,56 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
     metrics = [metric for metric in dict.fromkeys(scored["metric"]) if metric]
     figure.update_xaxes(title_text=f"task score{f' ({metrics[0]})' if metrics else ''}")
     figure.update_yaxes(title_text="facts kept beyond a blind guess, %")
+    if line is not None and len(line):
+        shares = 100 * line["own_minus_swapped"]
+        figure.add_scatter(
+            x=line["score"],
+            y=shares,
+            mode="lines+markers",
+            name="mean of both weights",
+            line={"color": theme.BACK, "width": 1.5},
+            marker={"size": 5},
+            customdata=line["a"],
+            hovertemplate="%{customdata:g} of the fine-tuned weights: %{x:.3f}, %{y:.1f} % kept<extra></extra>",
+            showlegend=False,
+        )
+        low, high = scored["score_low"].min(), max(scored["score_high"].max(), line["score"].max())
+        figure.update_xaxes(range=[low - 0.25 * (high - low), high + 0.1 * (high - low)])
+    return figure
+
+
+def line_curve(line: pd.DataFrame, *, base: str, model: str) -> go.Figure:
+    """Facts kept and gained, in % of those that the base knows, from the base's weights to the fine-tuned ones.
+
+    ``line``: ``forgetting.report_line.line`` of one model and probe set, all facts; its score is dashed.
+    """
+    if line.empty or not (known := line["kept"] + line["lost"]).all():
+        return theme.empty("No means of base and fine-tuned weights were asked for facts that the base knows.")
+    figure = go.Figure()
+    metric = next(iter(line["metric"]), "")
+    kinds = [("kept", theme.KEPT, line["kept"] / known), ("gained", theme.GAINED, line["gained"] / known)]
+    if pairs := line["paired"].sum():
+        kinds.append(("right with another subject", theme.NEUTRAL, line["swapped"] / line["paired"]))
+    kinds += [(metric, theme.INK, line["score"])] * bool(line["score"].notna().any())
+    ends = []
+    for name, colour, shares in kinds:
+        scored = name == metric
+        figure.add_scatter(
+            x=line["a"],
+            y=100 * shares,
+            mode="lines+markers",
+            name=name,
+            line={"color": colour, "dash": theme.line_dash(scored), "width": 1.2 if scored else 2.4},
+            hovertemplate=f"{name}, %{{x:g}} of the fine-tuned weights: %{{y:.1f}}<extra></extra>",
+        )
+        ends.append(100 * shares.max())
+    theme.apply(figure, height=340)
+    figure.update_xaxes(
+        title_text="share of the fine-tuned weights",
+        tickvals=[0, 0.5, 1],
+        ticktext=[f"0<br>{theme.plain(base)}", "0.5", f"1<br>{theme.plain(model)}"],
+    )
+    figure.update_yaxes(title_text="% of the facts that the base knows", range=[0, 1.05 * max(100, *ends)])
     return figure
 
 

@@ -80,14 +80,20 @@ def series_config(
     )
 
 
-def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True) -> RunFiles:
-    return RunFiles(config, FACT_BY_FACT if fact_by_fact else COUNTED, target)
+def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True, line: bool = False) -> RunFiles:
+    tables = FACT_BY_FACT if fact_by_fact else COUNTED
+    return RunFiles(config, ("series_line", *tables) if line else tables, target)
 
 
 def write_series(
-    files: RunFiles, last: Encoder, asked: AskedStates, questions: Questions, history: Sequence[Progress]
+    files: RunFiles,
+    last: Encoder,
+    asked: AskedStates,
+    questions: Questions,
+    history: Sequence[Progress],
+    of_line: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Writes the tables of a series, its row last."""
+    """Writes the tables of a series, its row last; ``of_line``: rows of the points of a line."""
     config = files.config
     assert isinstance(config, SeriesRunConfig)
     ids = [fact.fact_id for fact in questions.facts] if FACT_BY_FACT[0] in files.tables else []
@@ -109,7 +115,7 @@ def write_series(
         for name in ("model_revision", "base", "objective", "code_version", "protection")
     }
     rows = stored_rows(config.fingerprint, asked, ids, history)
-    files.write({**rows, "series_runs": [row]}, last)
+    files.write({"series_line": of_line, **rows, "series_runs": [row]}, last)
 
 
 _STATE = re.compile(r"checkpoint-(\d+)")

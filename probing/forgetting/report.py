@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from probing.forgetting import report_outcome, report_savings, report_series
+from probing.forgetting import report_line, report_outcome, report_savings, report_series
 from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
 from probing.forgetting.series import KNOWN_UP_TO
-from probing.forgetting.store import by_relation, forgetting_runs
+from probing.forgetting.store import by_relation, forgetting_runs, series_runs
 from probing.forgetting.ways import BY_ANY, LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
@@ -17,6 +17,7 @@ from probing.kernel.store.database import Database
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
 _SAVINGS_SHOWN = Columns("model asked measure passes taught counterfeit difference low high detectable")
+_LINE_SHOWN = Columns("model half a kept lost gained difference low high own_minus_swapped score offered")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
@@ -129,8 +130,12 @@ def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
     return prevention(db, choice["k"], None, choice["probe_set"])
 
 
+def _line(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_line.line(db, choice["model"], choice["probe_set"], choice["k"])
+
+
 def _refuse_series(db: Database, choice: Choice) -> None:
-    runs = report_series.runs_of_series(db)
+    runs = series_runs(db)
     refuse_unstored(
         "series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))}
     )
@@ -144,12 +149,13 @@ SERIES = Reports(
         Report("events", "how long facts last", _events),
         Report("facts", "when each fact was lost", _series_facts),
         Report("prevention", "task score against facts kept, by recipe", _prevention),
+        Report("line", "means of base and fine-tuned weights", _line, report_line.COLUMNS, shown=_LINE_SHOWN),
     ),
     (
         Filter(
             "model",
             "For all but prevention: training; repeatable. None: all.",
-            only=("steps", "relations", "events", "facts"),
+            only=("steps", "relations", "events", "facts", "line"),
         ),
         Filter("probe_set", "Set of facts; repeatable. None: all."),
         Filter(

@@ -7,6 +7,7 @@ import pandas as pd
 
 from probing.forgetting.series import KNOWN_UP_TO, story
 from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
+from probing.forgetting.ways import LINE
 from probing.kernel.columns import Columns, floats
 from probing.kernel.objectives import CONTROL
 from probing.kernel.provenance import stored_configuration
@@ -20,9 +21,19 @@ _FLOW = ("known", "kept", "lost", "returned", "gained")
 _COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus_swapped", "loss", "score", "metric")
 
 
+def line_runs(db: Database) -> pd.DataFrame:
+    """One line between base and fine-tuned weights per model and probe set, with the columns of ``runs_of_series``."""
+    return _whole_series(db, True)
+
+
 def runs_of_series(db: Database) -> pd.DataFrame:
     """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
-    series = named(series_runs(db))
+    return _whole_series(db, False)
+
+
+def _whole_series(db: Database, line: bool) -> pd.DataFrame:
+    series = series_runs(db)
+    series = named(series[(series["protection"] == LINE) == line])
     configs = [stored_configuration(config) for config in series["config"]]
     series = series.assign(
         protection=series["protection"].fillna(""),
@@ -30,7 +41,14 @@ def runs_of_series(db: Database) -> pd.DataFrame:
         at_layers=[tuple(config.get("asked_layers", ())) for config in configs],
     )
     has = [
-        frozenset([*config.get("steps", ()), ("facts", config.get("facts_sha256")), config.get("weights")])
+        frozenset(
+            [
+                *config.get("steps", ()),
+                *(["scored"] if config.get("scored") else []),
+                ("facts", config.get("facts_sha256")),
+                config.get("weights"),
+            ]
+        )
         for config in configs
     ]
     return whole_runs(series, ["model", "probe_set", "protection"], has)
@@ -49,7 +67,7 @@ def steps(
     known, kept or returned; NaN if there are none. own_minus_swapped: share known minus share answered rightly with the
     swapped subject, of the facts that have one. loss and score are the newest logged by that step; empty if none was.
     """
-    series = _chosen(runs_of_series(db), models, probe_sets)
+    series = chosen(runs_of_series(db), models, probe_sets)
     counted = _at_layers(_with_names(series_counts(db, list(series["run_id"]), k), series), layers).assign(k=k)
     before = counted["kept"] + counted["lost"] + counted["returned"]
     counted["kept_share"] = (counted["kept"] + counted["returned"]) / before.where(before > 0)
@@ -64,7 +82,7 @@ def steps(
 
 def logged(db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None) -> pd.DataFrame:
     """Losses and scores at every step that was logged, by training."""
-    series = _chosen(runs_of_series(db), models, probe_sets)
+    series = chosen(runs_of_series(db), models, probe_sets)
     rows = _with_names(series_steps(db, list(series["run_id"])), series)
     rows = rows[rows["loss"].notna() | rows["score"].notna()]
     return rows.sort_values([*OF, "step"], ignore_index=True)[[*OF, "step", "loss", "score", "metric"]]
@@ -78,7 +96,7 @@ def relations(
     layers: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """As ``steps``, for every relation of which a fact is known before the training, without loss and score."""
-    series = _chosen(runs_of_series(db), models, probe_sets)
+    series = chosen(runs_of_series(db), models, probe_sets)
     counted = _at_layers(
         _with_names(series_counts(db, list(series["run_id"]), k, by_relation=True), series), layers
     ).assign(k=k)
@@ -97,7 +115,7 @@ def facts(
     does; NaN if none does. events: how often it is known at one state and not at the next (forgetting events, Toneva et
     al. 2019).
     """
-    series = _chosen(runs_of_series(db), models, probe_sets)
+    series = chosen(runs_of_series(db), models, probe_sets)
     at = {run.run_id: (run.at_steps, len(run.at_layers)) for run in series.itertuples()}
     rows = []
     for row in series_facts(db, list(at)).itertuples():
@@ -143,7 +161,7 @@ def events(
 
 def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.DataFrame:
     """The buckets of one fact: step, layer, bucket; empty if the training has none of it."""
-    series = _chosen(runs_of_series(db), [model], [probe_set])
+    series = chosen(runs_of_series(db), [model], [probe_set])
     for run in series.itertuples():
         rows = series_facts(db, [run.run_id]).query("fact_id == @fact_id")
         if len(rows):
@@ -157,7 +175,8 @@ def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.
     return pd.DataFrame(columns=["step", "layer", "bucket"])
 
 
-def _chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
+def chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
+    """The series of these models and probe sets; None: of all."""
     for column, names in (("model", models), ("probe_set", probe_sets)):
         if names is not None:
             series = series[series[column].isin(list(names))]

@@ -104,6 +104,39 @@ class FollowRequest(OfModel):
     threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
 
 
+@dataclass(frozen=True)
+class LineRequest(OfModel):
+    """A fine-tuned model, its base, and the facts that means of their weights are asked; or one mean to save."""
+
+    base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(
+        default=None, kw_only=True
+    )
+    facts: Annotated[str, Option(_FACTS)] = "trex"
+    size: Annotated[int | None, Option("Ask this many of the facts; none: all.", least=1)] = None
+    data: Annotated[
+        Path | None, Option("Folder of the data that a model of finetune is scored on; none: the fetched one.")
+    ] = None
+    save: Annotated[
+        float | None,
+        Option("Ask nothing: write the model with this share of the fine-tuned weights to --out.", least=0, most=1),
+    ] = None
+    name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = (
+        field(default=None, kw_only=True)
+    )
+    called: Annotated[
+        str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))
+    ] = None
+    out: Annotated[
+        Path | None, Option("Folder of the results; none: cache/runs. With --save the new folder of the model.")
+    ] = None
+    threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
+
+    def check(self) -> None:
+        """Raises an ``OptionError`` for a model to save without a folder."""
+        if self.save is not None and self.out is None:
+            raise OptionError(f"got {spelled('save', self.save)} without {spelled('out')}; name the model's new folder")
+
+
 #: Recipes that are compared if none are named: parts of a recipe are joined by "+".
 RECIPES = (
     "unprotected",

@@ -229,6 +229,44 @@ def stored_rows(
     return rows
 
 
+#: The facts and examples of a line that are counted together: all, and the halves that choose and report a point.
+ALL, CHOSEN, REPORTED = HALVES = ("all", "choosing half", "reporting half")
+#: Counts of facts at a point of a line. ``kept`` and ``lost`` add up to those that the base knows.
+LINE_COUNTS = Columns("asked kept lost gained back gone paired own swapped both")
+
+
+def line_rows(
+    run_id: str,
+    states: AskedStates,
+    members: Mapping[str, NDArray[np.bool_]],
+    scores: Sequence[tuple[Sequence[float | None], Sequence[int], str]],
+) -> list[dict[str, Any]]:
+    """The points of a line by half, whose ``members`` are (facts,); ``scores``: of every point those of ``HALVES``."""
+    rows = []
+    for (place, half), k in itertools.product(enumerate(HALVES), KNOWN_UP_TO):
+        known, guessed = (ranks[:, -1][:, members[half]] for ranks in (states.ranks <= k, states.swapped <= k))
+        swapped = states.swapped[0, -1][members[half]] > 0
+        before, tuned = known[0], known[-1]
+        for number, now in enumerate(known):
+            columns = (
+                np.ones_like(now),
+                before & now,
+                before & ~now,
+                now & ~before,
+                before & now & ~tuned,
+                before & tuned & ~now,
+                before & swapped,
+                before & swapped & now,
+                before & swapped & guessed[number],
+                before & swapped & guessed[number] & now,
+            )
+            values, sizes, metric = scores[number]
+            row = {"run_id": run_id, "half": half, "k": k, "step": states.steps[number], "score": values[place]}
+            counted = {name: int(column.sum()) for name, column in zip(LINE_COUNTS, columns, strict=True)}
+            rows.append(row | {"examples": sizes[place], "metric": metric or None} | counted)
+    return rows
+
+
 class PublishedForgetting(Published):
     """The two claims; the papers' numbers are of other models and procedures, so there are no tables."""
 

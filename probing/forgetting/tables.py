@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from probing.forgetting.memory import GROUPS, YARDSTICKS
 from probing.forgetting.savings import MEASURES, SAVED
-from probing.forgetting.series import ENDS, KNOWN_UP_TO
+from probing.forgetting.series import ENDS, HALVES, KNOWN_UP_TO
 from probing.forgetting.ways import LOST_OUTCOMES, PROTOCOLS, REWORDED, WAYS
 from probing.kernel.store.columns import (
     LAYER,
@@ -267,5 +267,31 @@ SERIES_TABLES = (
         ),
         per="run_id",
         longest=MOST_ROWS,
+    ),
+    Table(
+        "series_line",
+        "A mean of the weights of base and fine-tuned model: facts, and score on the fine-tuned model's task.",
+        "run_id half k step",
+        (
+            RUN_ID,
+            text("half", "the facts and examples that are counted; a point is chosen on one half", HALVES),
+            Column("k", pa.uint8(), "a fact is known at k with rank <= k", among=tuple(KNOWN_UP_TO)),
+            small("step", "per cent of the fine-tuned model's weights, the rest is the base's", 0, 100),
+            count("asked", "facts"),
+            count("kept", "known by the base and here"),
+            count("lost", "known by the base, not here"),
+            count("gained", "known here, not by the base"),
+            count("back", "kept here, lost by the fine-tuned model"),
+            count("gone", "lost here, kept by the fine-tuned model"),
+            count("paired", "known by the base, and have a swapped subject"),
+            count("own", "of them known here"),
+            count("swapped", "of them answered rightly here with the swapped subject"),
+            count("both", "of them both"),
+            real("score", "score on the task").or_empty(),
+            count("examples", "examples that it is of"),
+            text("metric", "name of the score").or_empty(),
+        ),
+        per="run_id",
+        ascending=("both own paired", "both swapped paired", "back kept", "gone lost"),
     ),
 )
