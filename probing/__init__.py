@@ -1,7 +1,8 @@
 """BERTnesia Explorer: what every layer of a language model knows, and which facts fine-tuning lost.
 
-``load`` opens a model that can be asked, ``results`` what is stored. ``page_figure`` draws a figure of a page, and
-``ForgettingCallback`` asks a model while the Trainer of transformers trains it. Whatever a user can fix is a
+``load`` opens a model that can be asked, ``results`` what is stored. ``line`` asks means of two models' weights,
+``page_figure`` draws a figure of a page, and ``ForgettingCallback`` asks a model while the Trainer of transformers
+trains it. Whatever a user can fix is a
 ``ProbingError``. Importing the package loads no heavy library.
 """
 
@@ -17,12 +18,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from probing.api.model import Model
-    from probing.api.results import Results
+    from probing.api.results import Results, StoredReport
     from probing.forgetting.callback import ForgettingCallback
+    from probing.forgetting.line import ScoreFunction
     from probing.kernel.app.page_figures import page_figure
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
+__all__ = ["ForgettingCallback", "ProbingError", "__version__", "line", "load", "page_figure", "results"]
 
 _joined.MODULES.update(subjects="probing.subjects", terms="probing.terms")
 
@@ -120,3 +122,38 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
     from probing.api.results import Results
 
     return Results(folders)
+
+
+def line(
+    model: "str | Path",
+    base: "str | Path | None" = None,
+    facts: Any = "trex",
+    *,
+    score: "ScoreFunction | None" = None,
+    called: str | None = None,
+    name: str | None = None,
+    device: str = "auto",
+) -> "StoredReport":
+    """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``.
+
+    Args:
+        model, base: a name of the registry, a hub id or a folder; without a base the recorded one.
+        facts, called: as for ``Model.probe``, of one probe set.
+        score: how well a mean does its task, by a function of the fine-tuned model with the weights of the mean and
+            its tokenizer: a number from 0 to 1, larger for a better model, or one for each example, of which it is the
+            mean. Then half of the examples choose the point that is offered, and the others report it. A model that
+            ``finetune`` made is scored by its task.
+        name: of the model in results; by default that of the registry or of its folder.
+        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+
+    Returns:
+        The report ``results().report("series", "line")`` of the model and the facts, at k = 1, with its figure.
+
+    Raises:
+        ModelError: if there is no such model or base, or their weights have no mean.
+        FactsError: if there are no such facts.
+        OptionError: if an argument has another type, or ``score`` gives something else.
+    """
+    from probing.api.results import line
+
+    return line(model, base, facts, score=score, called=called, name=name, device=device)

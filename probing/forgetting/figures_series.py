@@ -189,7 +189,7 @@ def line_curve(line: pd.DataFrame, *, base: str, model: str) -> go.Figure:
     figure = go.Figure()
     metric = next(iter(line["metric"]), "")
     kinds = [("kept", theme.KEPT, line["kept"] / known), ("gained", theme.GAINED, line["gained"] / known)]
-    if pairs := line["paired"].sum():
+    if line["paired"].sum():
         kinds.append(("right with another subject", theme.NEUTRAL, line["swapped"] / line["paired"]))
     kinds += [(metric, theme.INK, line["score"])] * bool(line["score"].notna().any())
     ends = []

@@ -80,7 +80,7 @@ def draw_prevention(view: View, tuned: str) -> None:
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     blocks.figure(
         drawing(prevention_points, points_here, means),
-        table=pd.concat([points_here, means]),
+        table=pd.concat([points_here, means]) if len(means) else points_here,
         stamp=view.stamp(
             f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)
         ),
