@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pandas as pd
+
     from probing.api.model import Model
-    from probing.api.results import Results, StoredReport
+    from probing.api.results import Results
     from probing.forgetting.callback import ForgettingCallback
-    from probing.forgetting.line import ScoreFunction
     from probing.kernel.app.page_figures import page_figure
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -127,33 +128,32 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
 def line(
     model: "str | Path",
     base: "str | Path | None" = None,
-    facts: Any = "trex",
-    *,
-    score: "ScoreFunction | None" = None,
-    called: str | None = None,
-    name: str | None = None,
-    device: str = "auto",
-) -> "StoredReport":
+    facts: "str | Path" = "trex",
+    score: Any = None,
+    **options: Any,
+) -> "pd.DataFrame":
     """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``.
 
     Args:
-        model, base: a name of the registry, a hub id or a folder; without a base the recorded one.
-        facts, called: as for ``Model.probe``, of one probe set.
-        score: how well a mean does its task, by a function of the fine-tuned model with the weights of the mean and
-            its tokenizer: a number from 0 to 1, larger for a better model, or one for each example, of which it is the
-            mean. Then half of the examples choose the point that is offered, and the others report it. A model that
-            ``finetune`` made is scored by its task.
-        name: of the model in results; by default that of the registry or of its folder.
-        device: ``auto``, ``cpu``, ``cuda`` or ``mps``.
+        model, base: names of the registry, hub ids or folders; without a base the recorded one.
+        facts: name of shipped facts, such as ``trex``; a LAMA folder; or a file of own facts.
+        score: a function of the model at a point and its tokenizer that says how well it does its task: a number from 0
+            to 1, or one for each example, of which half choose the offered point. None: by the task of ``finetune``.
+        options: further options of the command, such as ``name``, ``called``, ``size`` and ``device``.
 
     Returns:
-        The report ``results().report("series", "line")`` of the model and the facts, at k = 1, with its figure.
+        One row per half of the facts, k and point, with the columns of the table ``series_line``.
 
     Raises:
         ModelError: if there is no such model or base, or their weights have no mean.
-        FactsError: if there are no such facts.
-        OptionError: if an argument has another type, or ``score`` gives something else.
+        FactsError, OptionError: if there are no such facts, or ``score`` gives something else.
     """
-    from probing.api.results import line
+    import pandas as pd
 
-    return line(model, base, facts, score=score, called=called, name=name, device=device)
+    from probing.api.arguments import in_a_notebook
+    from probing.forgetting.line import line
+    from probing.forgetting.requests import LineRequest
+
+    with in_a_notebook():
+        request = LineRequest(str(model), base=None if base is None else str(base), facts=str(facts), **options)
+        return pd.DataFrame(line(request, score=score))

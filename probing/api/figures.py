@@ -26,9 +26,7 @@ from probing.facts.report_layers import by_layer, in_bar_order, precision_by_rel
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
 from probing.forgetting.figures import fall_curves, outcome_bars
-from probing.forgetting.figures_series import line_curve
 from probing.forgetting.report_outcome import stored_runs, with_keys
-from probing.forgetting.series import ALL
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
 from probing.kernel.figures import theme
@@ -349,15 +347,6 @@ def _falls(asked: Asked) -> "go.Figure":
     return fall_curves(with_keys(runs, falls(asked.db, list(runs["run_id"]))), **asked.lines)
 
 
-def _line(asked: Asked) -> "go.Figure":
-    """Facts kept and gained between the weights of a base and one fine-tuned model, by default the first."""
-    table = asked.choice.report.table(asked.db, asked.choice)
-    table = table[(table["half"] == ALL) & (table["model"] == asked.single("model", next(iter(table["model"]), "")))]
-    _one_set(table)
-    base, model = (next(iter(table[name]), "") for name in ("base", "model"))
-    return line_curve(table, base=asked.labels.get(base, base), model=asked.labels.get(model, model))
-
-
 def _one_set(table: pd.DataFrame) -> None:
     """Raises a ``FigureError`` for several probe sets or ranks."""
     if several := [name for name in ("probe_set", "k") if table[name].nunique() > 1]:
@@ -384,5 +373,4 @@ FIGURES: dict[tuple[str, str], Callable[..., "go.Figure"]] = {
     ("changes", "perplexity"): _perplexity,
     ("forgetting", "outcome"): _outcome,
     ("forgetting", "falls"): _falls,
-    ("series", "line"): _line,
 }

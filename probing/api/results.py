@@ -1,7 +1,6 @@
 """The stored results in a notebook: every report as a DataFrame, with the figure that a page draws of it."""
 
 import html
-import logging
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,7 +36,6 @@ from probing.subjects import REPORTS
 if TYPE_CHECKING:
     from probing.kernel.figures.theme import go
 
-_log = logging.getLogger(__name__)
 #: Columns of ``Results.models`` that hold tuples of names.
 _LISTS = ("heads", "probe_sets", "edge_tasks", "sentence_tasks")
 #: Columns of ``Results.runs``.
@@ -392,19 +390,3 @@ def _usual_sources() -> list[Path]:
             " the shipped results, or name folders of results in folders="
         )
     return sources
-
-
-def line(model: Any, base: Any, facts: Any, *, score: Any, called: Any, **options: Any) -> StoredReport:
-    """The report of ``probing.line``, which documents arguments and errors."""
-    from probing.api.probed import OWN_FACTS
-    from probing.facts.sources import own_facts, own_probe_set
-    from probing.forgetting.line import line as workflow
-    from probing.forgetting.requests import LineRequest
-
-    with in_a_notebook():
-        named = str(facts) if isinstance(facts, str | Path) else ""
-        table = None if named else own_facts(facts, "the given table", own_probe_set(Path(OWN_FACTS), called))
-        of_base = None if base is None else str(base)
-        request = LineRequest(text("model", str(model)), base=of_base, facts=named, called=called, **options)
-        found, probe_set = workflow(request, _log.info, score, table)
-    return Results(None).report("series", "line", model=found, probe_set=probe_set, k=1)

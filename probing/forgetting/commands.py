@@ -133,16 +133,14 @@ def line(request: LineRequest) -> None:
 
     `series report line` reports what is stored.
     """
+    import pandas as pd
+
     from probing.forgetting.line import line as workflow
     from probing.forgetting.line import save_point
-    from probing.forgetting.report_line import in_words
-    from probing.forgetting.report_line import line as report
-    from probing.kernel.files import result_folders
-    from probing.kernel.store.opening import open_database
+    from probing.forgetting.report_series import line_in_words
 
     if request.save is not None:
         save_point(request, typer.echo)
         return
-    model, probe_set = workflow(request, typer.echo)
-    with open_database(*([request.out] if request.out else result_folders())) as db:
-        typer.echo("\n".join(in_words(report(db, [model], [probe_set]))))
+    points = pd.DataFrame(workflow(request, typer.echo))
+    typer.echo("\n".join(line_in_words(points[points["k"] == 1])))

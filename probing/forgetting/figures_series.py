@@ -112,8 +112,8 @@ def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *,
 
     Whiskers reach from the smallest to the largest value over seeds; recipes that another one beats in both are grey.
     The control has no score: what it keeps is a dashed line. ``points``: ``forgetting.report_series.prevention``
-    of one base, objective and probe set, and the control's rows. ``line``: ``forgetting.report_line.line`` of all facts
-    of one model, whose points with scores far below all recipes are out of the frame.
+    of one base, objective and probe set, and the control's rows. ``line``: ``forgetting.report_series.line`` of all
+    facts of one model.
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])
@@ -162,55 +162,33 @@ def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *,
     figure.update_xaxes(title_text=f"task score{f' ({metrics[0]})' if metrics else ''}")
     figure.update_yaxes(title_text="facts kept beyond a blind guess, %")
     if line is not None and len(line):
-        shares = 100 * line["own_minus_swapped"]
-        figure.add_scatter(
-            x=line["score"],
-            y=shares,
-            mode="lines+markers",
-            name="mean of both weights",
-            line={"color": theme.BACK, "width": 1.5},
-            marker={"size": 5},
-            customdata=line["a"],
-            hovertemplate="%{customdata:g} of the fine-tuned weights: %{x:.3f}, %{y:.1f} % kept<extra></extra>",
-            showlegend=False,
-        )
+        # With few of the fine-tuned weights, scores lie far below all recipes.
         low, high = scored["score_low"].min(), max(scored["score_high"].max(), line["score"].max())
         figure.update_xaxes(range=[low - 0.25 * (high - low), high + 0.1 * (high - low)])
+        look = {"mode": "lines+markers", "line": {"color": theme.BACK}, "showlegend": False, "text": line["a"]}
+        figure.add_scatter(x=line["score"], y=100 * line["own_minus_swapped"], name="mean of both weights", **look)
     return figure
 
 
-def line_curve(line: pd.DataFrame, *, base: str, model: str) -> go.Figure:
-    """Facts kept and gained, in % of those that the base knows, from the base's weights to the fine-tuned ones.
+def line_curve(points: pd.DataFrame, *, base: str, model: str) -> go.Figure:
+    """Facts kept and gained, in % of those that the base knows, and score, from the base's weights to the model's own.
 
-    ``line``: ``forgetting.report_line.line`` of one model and probe set, all facts; its score is dashed.
+    ``points``: ``forgetting.report_series.line`` of one model and probe set, all facts.
     """
-    if line.empty or not (known := line["kept"] + line["lost"]).all():
-        return theme.empty("No means of base and fine-tuned weights were asked for facts that the base knows.")
+    if points.empty or not (known := points["known"]).all():
+        return theme.empty("No means of these weights were asked for facts that the base knows.")
     figure = go.Figure()
-    metric = next(iter(line["metric"]), "")
-    kinds = [("kept", theme.KEPT, line["kept"] / known), ("gained", theme.GAINED, line["gained"] / known)]
-    if line["paired"].sum():
-        kinds.append(("right with another subject", theme.NEUTRAL, line["swapped"] / line["paired"]))
-    kinds += [(metric, theme.INK, line["score"])] * bool(line["score"].notna().any())
-    ends = []
-    for name, colour, shares in kinds:
-        scored = name == metric
-        figure.add_scatter(
-            x=line["a"],
-            y=100 * shares,
-            mode="lines+markers",
-            name=name,
-            line={"color": colour, "dash": theme.line_dash(scored), "width": 1.2 if scored else 2.4},
-            hovertemplate=f"{name}, %{{x:g}} of the fine-tuned weights: %{{y:.1f}}<extra></extra>",
-        )
-        ends.append(100 * shares.max())
+    swapped = points["swapped"] / points["paired"].where(points["paired"] > 0)
+    lines = {"kept": (theme.KEPT, points["kept"] / known), "gained": (theme.GAINED, points["gained"] / known)}
+    lines |= {"blind guess": (theme.NEUTRAL, swapped), "score": (theme.INK, points["score"])}
+    for name, (colour, shares) in lines.items():
+        if shares.notna().any():
+            look = {"color": colour, "dash": theme.line_dash(name == "score")}
+            figure.add_scatter(x=points["a"], y=100 * shares, mode="lines+markers", name=name, line=look)
     theme.apply(figure, height=340)
-    figure.update_xaxes(
-        title_text="share of the fine-tuned weights",
-        tickvals=[0, 0.5, 1],
-        ticktext=[f"0<br>{theme.plain(base)}", "0.5", f"1<br>{theme.plain(model)}"],
-    )
-    figure.update_yaxes(title_text="% of the facts that the base knows", range=[0, 1.05 * max(100, *ends)])
+    ends = [f"0<br>{theme.plain(base)}", "0.5", f"1<br>{theme.plain(model)}"]
+    figure.update_xaxes(title_text="weight of the fine-tuned model", tickvals=[0, 0.5, 1], ticktext=ends)
+    figure.update_yaxes(title_text="% of the facts that the base knows", rangemode="tozero")
     return figure
 
 

@@ -80,9 +80,8 @@ def series_config(
     )
 
 
-def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True, line: bool = False) -> RunFiles:
-    tables = FACT_BY_FACT if fact_by_fact else COUNTED
-    return RunFiles(config, ("series_line", *tables) if line else tables, target)
+def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = True) -> RunFiles:
+    return RunFiles(config, FACT_BY_FACT if fact_by_fact else COUNTED, target)
 
 
 def write_series(
@@ -91,9 +90,9 @@ def write_series(
     asked: AskedStates,
     questions: Questions,
     history: Sequence[Progress],
-    of_line: Sequence[Mapping[str, Any]] = (),
+    line: Sequence[Mapping[str, Any]] = (),
 ) -> None:
-    """Writes the tables of a series, its row last; ``of_line``: rows of the points of a line."""
+    """Writes the tables of a series, its row last; ``line``: the rows of its points."""
     config = files.config
     assert isinstance(config, SeriesRunConfig)
     ids = [fact.fact_id for fact in questions.facts] if FACT_BY_FACT[0] in files.tables else []
@@ -115,7 +114,7 @@ def write_series(
         for name in ("model_revision", "base", "objective", "code_version", "protection")
     }
     rows = stored_rows(config.fingerprint, asked, ids, history)
-    files.write({"series_line": of_line, **rows, "series_runs": [row]}, last)
+    files.write({"series_line": line, **rows, "series_runs": [row]}, last)
 
 
 _STATE = re.compile(r"checkpoint-(\d+)")

@@ -3,7 +3,7 @@
 from probing.forgetting import tables
 from probing.forgetting.memory import GROUPS, LOST, NEVER_KNOWN
 from probing.forgetting.savings import MEASURES
-from probing.forgetting.series import HALVES, KNOWN_UP_TO
+from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import forgetting_runs, series_runs
 from probing.forgetting.tables import SERIES_TABLES
 from probing.forgetting.ways import (
@@ -13,7 +13,6 @@ from probing.forgetting.ways import (
     FITTED_HEAD,
     LAYERS_BACK,
     LESSONS,
-    LINE,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -157,21 +156,6 @@ SERIES_RULES = (
         "step {step}, layer {layer}, {relation}: kept, lost, returned and gained facts do not add up to the known ones",
     ),
     Rule(
-        f"""SELECT r.run_id AS id, count(l.run_id) AS n,
-                {len(HALVES) * len(KNOWN_UP_TO)} * any_value(r.states) AS wanted
-            FROM {ASKED} r LEFT JOIN series_line l USING (run_id) WHERE r.protection = '{LINE}'
-            GROUP BY r.run_id HAVING n <> wanted""",
-        "{n} rows of the points of a line, expected {wanted}",
-    ),
-    Rule(
-        """SELECT l.run_id AS id, l.half, l.step, l.k FROM series_line l
-            JOIN series_line b ON (b.run_id, b.half, b.k) = (l.run_id, l.half, l.k) AND b.step = 0
-            JOIN series_line t ON (t.run_id, t.half, t.k) = (l.run_id, l.half, l.k) AND t.step = 100
-            WHERE l.asked <> b.asked OR l.kept + l.lost <> b.kept OR l.paired <> b.paired OR b.own <> b.paired
-                OR l.kept <> t.kept + l.back - l.gone OR l.kept + l.lost + l.gained > l.asked""",
-        "{half}, {step} per cent, rank <= {k}: kept, lost, gained and regained facts do not add up",
-    ),
-    Rule(
         """SELECT r.run_id AS id, f.fact_id, len(f.buckets) AS n, len(r.steps) * len(r.at_layers) AS wanted
             FROM series_facts f JOIN series_asked r USING (run_id) WHERE n <> wanted""",
         "fact {fact_id} has {n} buckets, expected {wanted}",
@@ -204,5 +188,5 @@ SERIES = Kind(
     listed=series_runs,
     command="series follow",
     title="series",
-    line="series {against}{states:,} states of a training or a line, {facts:,} facts of {probe_set}",
+    line="series {against}{states:,} states of a training, {facts:,} facts of {probe_set}",
 )

@@ -13,9 +13,8 @@ from probing.forgetting import report_series
 from probing.forgetting.figures import lesson_bars
 from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
 from probing.forgetting.report_lessons import kept_in_words, lessons
-from probing.forgetting.report_line import line
 from probing.forgetting.report_outcome import stored_runs
-from probing.forgetting.report_series import prevention
+from probing.forgetting.report_series import line, prevention
 from probing.forgetting.series import ALL
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
@@ -75,7 +74,7 @@ def draw_prevention(view: View, tuned: str) -> None:
     means = view.read(line, None, (probe_set,), k)
     means = means[(means["base"] == of_base) & (means["objective"] == objective) & (means["half"] == ALL)]
     # Only what was asked as many facts lies on one scale with the recipes.
-    means = means[means["asked"].isin(points_here["asked"]) & means["score"].notna()]
+    means = means[means["facts"].isin(points_here["asked"]) & means["score"].notna()]
     means = means[means["model"] == next(iter(means["model"]), "")]
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     blocks.figure(

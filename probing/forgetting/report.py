@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from probing.forgetting import report_line, report_outcome, report_savings, report_series
+from probing.forgetting import report_outcome, report_savings, report_series
 from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
 from probing.forgetting.report_series import prevention
@@ -17,7 +17,6 @@ from probing.kernel.store.database import Database
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
 _SAVINGS_SHOWN = Columns("model asked measure passes taught counterfeit difference low high detectable")
-_LINE_SHOWN = Columns("model half a kept lost gained difference low high own_minus_swapped score offered")
 _FACTS_SHOWN = ("relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin")
 
 
@@ -131,7 +130,7 @@ def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
 
 
 def _line(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_line.line(db, choice["model"], choice["probe_set"], choice["k"])
+    return report_series.line(db, choice["model"], choice["probe_set"], choice["k"])
 
 
 def _refuse_series(db: Database, choice: Choice) -> None:
@@ -149,7 +148,7 @@ SERIES = Reports(
         Report("events", "how long facts last", _events),
         Report("facts", "when each fact was lost", _series_facts),
         Report("prevention", "task score against facts kept, by recipe", _prevention),
-        Report("line", "means of base and fine-tuned weights", _line, report_line.COLUMNS, shown=_LINE_SHOWN),
+        Report("line", "means of base and fine-tuned weights", _line, report_series.LINE_COLUMNS),
     ),
     (
         Filter(

@@ -13,6 +13,7 @@ from probing.kernel.columns import Columns
 from probing.kernel.fact import Fact
 from probing.kernel.metric import RANKS
 from probing.kernel.published import Published
+from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 
 #: Largest rank of each bucket; one more bucket holds all ranks beyond.
 ENDS = RANKS
@@ -229,41 +230,33 @@ def stored_rows(
     return rows
 
 
-#: The facts and examples of a line that are counted together: all, and the halves that choose and report a point.
+#: Differences of paired shares at a point of a line, with the ends of their 95 % intervals.
+LINE_DIFFERENCES = (("difference", "low", "high"), ("own_minus_swapped", "own_low", "own_high"))
+#: The facts and examples that are counted together at a point of a line: all, and the halves that choose and report it.
 ALL, CHOSEN, REPORTED = HALVES = ("all", "choosing half", "reporting half")
-#: Counts of facts at a point of a line. ``kept`` and ``lost`` add up to those that the base knows.
-LINE_COUNTS = Columns("asked kept lost gained back gone paired own swapped both")
 
 
 def line_rows(
-    run_id: str,
-    states: AskedStates,
-    members: Mapping[str, NDArray[np.bool_]],
-    scores: Sequence[tuple[Sequence[float | None], Sequence[int], str]],
+    states: AskedStates, members: Mapping[str, NDArray[np.bool_]], scores: NDArray[np.float64], metric: str
 ) -> list[dict[str, Any]]:
-    """The points of a line by half, whose ``members`` are (facts,); ``scores``: of every point those of ``HALVES``."""
+    """The points of a line at the last layer. ``members``: half -> (facts,) whether it has them.
+
+    ``scores`` are (points, halves, 2) score and number of examples, ``metric`` is empty if there are none.
+    """
     rows = []
-    for (place, half), k in itertools.product(enumerate(HALVES), KNOWN_UP_TO):
-        known, guessed = (ranks[:, -1][:, members[half]] for ranks in (states.ranks <= k, states.swapped <= k))
-        swapped = states.swapped[0, -1][members[half]] > 0
-        before, tuned = known[0], known[-1]
-        for number, now in enumerate(known):
-            columns = (
-                np.ones_like(now),
-                before & now,
-                before & ~now,
-                now & ~before,
-                before & now & ~tuned,
-                before & tuned & ~now,
-                before & swapped,
-                before & swapped & now,
-                before & swapped & guessed[number],
-                before & swapped & guessed[number] & now,
-            )
-            values, sizes, metric = scores[number]
-            row = {"run_id": run_id, "half": half, "k": k, "step": states.steps[number], "score": values[place]}
-            counted = {name: int(column.sum()) for name, column in zip(LINE_COUNTS, columns, strict=True)}
-            rows.append(row | {"examples": sizes[place], "metric": metric or None} | counted)
+    for k, (place, half) in itertools.product(KNOWN_UP_TO, enumerate(HALVES)):
+        known, guessed = (of[:, -1, members[half]] for of in (states.ranks <= k, states.swapped <= k))
+        before, paired = known[0], known[0] & (states.swapped[0, -1, members[half]] > 0)
+        for step, now, guess, (score, size) in zip(states.steps, known, guessed, scores[:, place], strict=True):
+            row: dict[str, Any] = {"half": half, "k": k, "a": step / 100, "facts": len(now), "examples": int(size)}
+            parts = {"known": before, "kept": before & now, "gained": now & ~before, "paired": paired}
+            row |= {name: int(part.sum()) for name, part in {**parts, "swapped": paired & guess}.items()}
+            sides = (now[before], known[-1][before]), (now[paired], guess[paired])
+            for names, (one, other) in zip(LINE_DIFFERENCES, sides, strict=True):
+                both = [int(part.sum()) for part in (one & other, one & ~other, other & ~one, ~one & ~other)]
+                found = paired_difference(PairedCounts(*both))
+                row |= zip(names, (found.value, found.low, found.high), strict=True)
+            rows.append(row | {"score": score if metric else None, "metric": metric or None})
     return rows
 
 

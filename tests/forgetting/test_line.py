@@ -11,7 +11,8 @@ from transformers import BertForSequenceClassification
 
 import probing
 from probing.forgetting import line as work
-from probing.forgetting.report_line import COLUMNS, in_words
+from probing.forgetting.figures_series import line_curve
+from probing.forgetting.report_series import LINE_COLUMNS, line_in_words, offered
 from probing.kernel.errors import ModelError, OptionError
 from probing.kernel.registry import REPOSITORY
 from probing.kernel.store.check import check_store
@@ -52,22 +53,22 @@ def tuned(tiny_model, tmp_path):
     return classifier(tiny_model, tmp_path / "classifier", 0)
 
 
-def counts(cache, k=10, half="all"):
-    """Point -> row of the one line that is stored."""
+def points(cache, k=10, half="all"):
+    """Weight of the fine-tuned model -> row of the one line that is stored."""
     (path,) = (cache / "runs").glob("series_line-*.parquet")
     rows = read_table(path, "series_line").to_pylist()
-    return {row["step"]: row for row in rows if (row["k"], row["half"]) == (k, half)}
+    return {row["a"]: row for row in rows if (row["k"], row["half"]) == (k, half)}
 
 
 def test_between_a_model_and_its_copy_the_line_is_flat_to_the_bit(run, cache, tiny_model, facts, tmp_path):
     copy = shutil.copytree(tiny_model, tmp_path / "copy")
     words = ("line", "--model", copy, "--base", tiny_model, "--facts", facts, *HERE)
-    assert "Without a score no point is best" in run(*words).output
+    assert "Without a score none is best" in run(*words).output
     assert "exists already" in run(*words).output and check_store([cache / "runs"]) == []
     for half in ("all", "choosing half", "reporting half"):
-        rows = [{**row, "step": 0} for row in counts(cache, half=half).values()]
+        rows = [{**row, "a": 0} for row in points(cache, half=half).values()]
         assert len(rows) == 11 and all(row == rows[0] for row in rows)
-        assert rows[0]["kept"] > 0 == rows[0]["lost"] == rows[0]["gained"] == rows[0]["back"]
+        assert rows[0]["kept"] == rows[0]["known"] > 0 == rows[0]["gained"] == rows[0]["difference"]
     run("line", "--model", copy, "--base", tiny_model, "--save", 0.3, "--out", tmp_path / "mean", *HERE[:2])
     before, mean = (load_file(one / "model.safetensors") for one in (tiny_model, tmp_path / "mean"))
     assert before.keys() == mean.keys() and all(torch.equal(before[name], mean[name]) for name in before)
@@ -85,22 +86,23 @@ def test_a_permuted_layer_loses_facts_on_the_way_and_a_saved_point_answers_as_me
     alive()
     dies(work, "ranks_by_layer", 7)
     run("line", *of, "--facts", facts)
-    rows = counts(cache, k=1)
-    assert rows[0]["kept"] > 5 > rows[100]["kept"] and rows[100]["back"] == rows[100]["gone"] == rows[0]["lost"] == 0
+    rows = points(cache, k=1)
+    assert rows[0]["kept"] == rows[0]["known"] > 5 > rows[1]["kept"]
+    assert all(row["difference"] == (row["kept"] - rows[1]["kept"]) / row["known"] for row in rows.values())
     before, after = (load_file(one / "model.safetensors") for one in (base, model))
-    for percent in (0, 40, 100):
-        out = tmp_path / f"mean-{percent}"
-        run("line", *of, "--save", percent / 100, "--out", out)
+    for a in (0, 0.4, 1):
+        out = tmp_path / f"mean-{a}"
+        run("line", *of, "--save", a, "--out", out)
         mean = load_file(out / "model.safetensors")
         assert mean.keys() == after.keys() and torch.equal(mean["classifier.weight"], after["classifier.weight"])
         for name in mean.keys() & before.keys():
-            expected = (1 - percent / 100) * before[name].float() + percent / 100 * after[name].float()
+            expected = (1 - a) * before[name].float() + a * after[name].float()
             assert torch.allclose(mean[name], expected, atol=1e-6), name
         asked = ("probe", "--model", out, "--base", base, "--facts", facts, "--head", "logit_lens", *HERE)
-        run(*asked, "--out", tmp_path / f"probed-{percent}")
-        (path,) = (tmp_path / f"probed-{percent}").glob("predictions-*.parquet")
+        run(*asked, "--out", tmp_path / f"probed-{a}")
+        (path,) = (tmp_path / f"probed-{a}").glob("predictions-*.parquet")
         known = int((read_table(path, "predictions").to_pandas().query("layer == 8")["gold_rank"] <= 1).sum())
-        assert known == rows[percent]["kept"] + rows[percent]["gained"], percent
+        assert known == rows[a]["kept"] + rows[a]["gained"], a
     with pytest.raises(ModelError, match="exists already"):
         run("line", *of, "--save", 0.4, "--out", out)
 
@@ -116,18 +118,18 @@ def test_a_model_of_finetune_is_scored_at_every_point_and_a_saved_one_scores_the
     words = ("line", "--model", mine, "--facts", facts, *HERE)
     assert "so the points" not in run(*words, "--data", data).output
     note = json.loads((mine / "finetuning.json").read_text())
-    scores = {step: row["score"] for step, row in counts(cache).items()}
-    assert scores[100] == pytest.approx(note["scores"][0]["value"]) and scores[0] != scores[100]
+    scores = {a: row["score"] for a, row in points(cache).items()}
+    assert scores[1] == pytest.approx(note["scores"][0]["value"]) and scores[0] != scores[1]
     # A later line without a score does not hide the scored one.
     assert "the points have no score: no data for pos-ewt" in run(*words).output
     table = probing.results(cache / "runs").report("series", "line", k=10).table
-    assert list(table) == list(COLUMNS) and table["score"].notna().all() and table["offered"].sum() == 3
-    chosen = table[table["half"] == "choosing half"].set_index("a")
-    good = chosen[chosen["score"] >= chosen.loc[1.0, "score"] - 0.01]
-    assert good["kept"].max() == chosen.loc[chosen["offered"], "kept"].item()
+    assert list(table) == list(LINE_COLUMNS) and table["score"].notna().all() and len(table) == 33
+    half = table[table["half"] == "choosing half"].set_index("a")
+    good = half[half["score"] >= half.loc[1.0, "score"] - 0.01]
+    assert half.loc[offered(table), "kept"] == good["kept"].max() and offered(table) in good.index
     assert probing.results(cache / "runs").report("series", "prevention").table.empty
     run("line", "--model", mine, "--save", 0.5, "--out", tmp_path / "mean", *HERE[:2])
-    assert f": {scores[50]:.4f}" in run("score", "--model", tmp_path / "mean", "--data", data).output
+    assert f": {scores[0.5]:.4f}" in run("score", "--model", tmp_path / "mean", "--data", data).output
     run("own", "--model", tmp_path / "mean", "--facts", facts, "--base", tiny_model, "--plan")
 
 
@@ -137,16 +139,18 @@ def test_a_notebook_scores_by_any_function_of_the_model(run, cache, tiny_model, 
         far = float(model.bert.encoder.layer[0].output.dense.weight.detach().norm())
         return [far > 0] * 30 + [0, 1]
 
-    rows = [{"subject": "sun", "relation": "is", "object": one, "prompt": "The sun is [MASK]."} for one in ANSWERS]
-    found = probing.line(tuned, tiny_model, rows, score=score, called="sun", device="cpu")
-    every = found.table[found.table["half"] == "all"]
-    assert len(every) == 11 and set(every["examples"]) == {32} and np.allclose(every["score"], 31 / 32)
-    assert found.table["offered"].any() and set(every["probe_set"]) == {"sun"}
-    assert len(probing.results().report("series", "line", k=10).figure().data) == 3
-    assert in_words(found.table)[0].startswith("Of ")
+    table = probing.line(tuned, tiny_model, facts, score, called="sun", device="cpu")
+    every = table[(table["half"] == "all") & (table["k"] == 10)]
+    assert (
+        set(every["examples"]) == {32} and np.allclose(every["score"], 31 / 32) and set(table["probe_set"]) == {"sun"}
+    )
+    assert offered(table[table["k"] == 10]) is not None and line_in_words(table[table["k"] == 10])[1].startswith(
+        "Offer"
+    )
+    assert {trace.name for trace in line_curve(every, base="b", model="m").data} == {"kept", "gained", "score"}
     for wrong in (float("nan"), [[1.0]], []):
-        with pytest.raises(OptionError, match="score="):
-            probing.line(tuned, tiny_model, rows, score=lambda *_, wrong=wrong: wrong, called="sun", device="cpu")
+        with pytest.raises(OptionError, match=r"got .*score"):
+            probing.line(tuned, tiny_model, facts, lambda *_, wrong=wrong: wrong, device="cpu")
 
 
 @pytest.mark.parametrize("change", ["vocabulary", "shape", "no base", "out"])
@@ -170,7 +174,7 @@ def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tu
         return
     expected = {
         "vocabulary": "different vocabularies",
-        "shape": "position_embeddings.weight of size",
+        "shape": r"does not have .*position_embeddings\.weight",
         "no base": "--base",
     }
     with pytest.raises(probing.ProbingError, match=expected[change]):
