@@ -137,16 +137,15 @@ def line(
     Args:
         model, base: names of the registry, hub ids or folders; without a base the recorded one.
         facts: name of shipped facts, such as ``trex``; a LAMA folder; or a file of own facts.
-        score: a function of the model at a point and its tokenizer that says how well it does its task: a number from 0
-            to 1, or one for each example, of which half choose the offered point. None: by the task of ``finetune``.
+        score: a function of the model at a point and its tokenizer: how well it does its task, from 0 to 1, or a number
+            for each example, of which half choose the offered point. None: by the task of ``finetune``.
         options: further options of the command, such as ``name``, ``called``, ``size`` and ``device``.
 
     Returns:
         One row per half of the facts, k and point, with the columns of the table ``series_line``.
 
     Raises:
-        ModelError: if there is no such model or base, or their weights have no mean.
-        FactsError, OptionError: if there are no such facts, or ``score`` gives something else.
+        ModelError, FactsError, OptionError: as the command; also if ``score`` gives something else.
     """
     import pandas as pd
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labels, text_rows
 from probing.finetuning.kinds import KINDS, Base, Training, say_doubts, with_development
@@ -22,11 +23,12 @@ from probing.kernel.errors import ModelError, TextError
 from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.check import say_unknown
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
-from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
+from probing.kernel.models.delta_weights import apply_difference, is_difference, parameters_of, save_difference
 from probing.kernel.models.head import Head, layout_of, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
+from probing.kernel.models.torch_settings import quiet_loading
 from probing.kernel.objectives import Task
 from probing.kernel.options import spelled
 from probing.kernel.registry import ModelEntry
@@ -111,6 +113,38 @@ def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> No
     for name, value in parameters_of(model).items():
         if name in base:
             value.copy_((1 - weight) * value + weight * base[name].to(value.device))
+
+
+class Between:
+    """The weights of a model, moved in place between those of its base and its own."""
+
+    def __init__(self, model: nn.Module, base: nn.Module):
+        tuned, before = parameters_of(model), parameters_of(base)
+        both = [name for name in tuned if name in before]
+        other = next((name for name in both if tuned[name].shape != before[name].shape), "" if both else "any weight")
+        if other:
+            raise ModelError(f"the base does not have {other} in the same shape, so the weights of both have no mean")
+        self._ends = [(tuned[one], before[one].detach().to(tuned[one]), tuned[one].detach().clone()) for one in both]
+
+    @torch.no_grad()
+    def move(self, percent: float) -> None:
+        """Takes so many per cent of the model's own weights; both ends, and what both have alike, to the bit."""
+        for weight, of_base, own in self._ends:
+            weight.copy_(torch.lerp(of_base, own, percent / 100))
+
+
+def loaded_with_base(folder: Path, origin: ModelEntry, base_weights: str) -> tuple[PreTrainedModel, PreTrainedModel]:
+    """A fine-tuned model by its own class, with all heads that its folder has, and its base."""
+    of_base, difference = locate(origin.location, origin.revision or None).folder, is_difference(folder)
+    options: dict[str, Any] = {"dtype": torch.float32, **layout_of(AutoConfig.from_pretrained(of_base))}
+    named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
+    kind: Any = AutoModelForMaskedLM if difference else getattr(transformers, named)
+    with quiet_loading():
+        base = AutoModelForMaskedLM.from_pretrained(of_base, **options).eval()
+        model = kind.from_pretrained(of_base if difference else folder, **options).eval()
+    if difference:
+        apply_difference(model, folder, base_weights)
+    return model, base
 
 
 #: The weights of a task's head, next to a model; without a file for masked language modelling, which has no such head.

@@ -85,14 +85,9 @@ def series_files(config: SeriesRunConfig, target: Path, fact_by_fact: bool = Tru
 
 
 def write_series(
-    files: RunFiles,
-    last: Encoder,
-    asked: AskedStates,
-    questions: Questions,
-    history: Sequence[Progress],
-    line: Sequence[Mapping[str, Any]] = (),
+    files: RunFiles, last: Encoder, asked: AskedStates, questions: Questions, history: Sequence[Progress]
 ) -> None:
-    """Writes the tables of a series, its row last; ``line``: the rows of its points."""
+    """Writes the tables of a series, its row last."""
     config = files.config
     assert isinstance(config, SeriesRunConfig)
     ids = [fact.fact_id for fact in questions.facts] if FACT_BY_FACT[0] in files.tables else []
@@ -114,7 +109,7 @@ def write_series(
         for name in ("model_revision", "base", "objective", "code_version", "protection")
     }
     rows = stored_rows(config.fingerprint, asked, ids, history)
-    files.write({"series_line": line, **rows, "series_runs": [row]}, last)
+    files.write({**rows, "series_runs": [row]}, last)
 
 
 _STATE = re.compile(r"checkpoint-(\d+)")

@@ -9,74 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-import transformers
 from numpy.typing import NDArray
-from torch import nn
 from tqdm import tqdm
-from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.finetuning.readers import DEV
-from probing.finetuning.setup import TASK_HEAD, Prepared, prepare, take_stored_weights
+from probing.finetuning.setup import TASK_HEAD, Between, Prepared, loaded_with_base, prepare, take_stored_weights
 from probing.forgetting.callback import trained_encoder
 from probing.forgetting.follow import COUNTED, Training, series_config, write_series
 from probing.forgetting.ranks import Questions, ranks_by_layer
 from probing.forgetting.recover import one_set, opened_pair
 from probing.forgetting.requests import LineRequest
-from probing.forgetting.series import HALVES, AskedStates, Progress, line_rows
+from probing.forgetting.series import HALVES, MEANS, AskedStates, line_rows
 from probing.forgetting.ways import LINE
 from probing.kernel.errors import ModelError, OptionError, ProbingError, Say
 from probing.kernel.files import atomic_folder, atomic_text, cache_folder, require_writable, result_folders, runs_folder
 from probing.kernel.jobs.stored_runs import RunFiles
 from probing.kernel.models.arrays import stored_arrays
-from probing.kernel.models.delta_weights import apply_difference, is_difference, parameters_of
-from probing.kernel.models.head import layout_of
 from probing.kernel.models.hub import locate
 from probing.kernel.models.load import pick_device
 from probing.kernel.models.names import FINETUNING, finetuning_note
 from probing.kernel.models.records import refuse_taken_name
-from probing.kernel.models.torch_settings import quiet_loading, set_threads
+from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.objectives import task_named
 from probing.kernel.provenance import canonical_json, fingerprint_of
 from probing.kernel.registry import ModelEntry
-from probing.kernel.store.parquet import read_table
+from probing.kernel.store.parquet import read_table, write_table
 
-#: Per cent of the fine-tuned model's weights, the rest is the base's.
-POINTS = tuple(range(0, 101, 10))
 #: A user's score of a model with its tokenizer: a number, or one per example, whose mean it is.
-ScoreFunction = Callable[[PreTrainedModel, PreTrainedTokenizerBase], float | Sequence[float]]
-
-
-class Between:
-    """The weights of a model, moved in place between those of its base and its own."""
-
-    def __init__(self, model: nn.Module, base: nn.Module):
-        tuned, before = parameters_of(model), parameters_of(base)
-        both = [name for name in tuned if name in before]
-        other = next((name for name in both if tuned[name].shape != before[name].shape), "" if both else "any weight")
-        if other:
-            raise ModelError(f"the base does not have {other} in the same shape, so the weights of both have no mean")
-        self._ends = [(tuned[one], before[one].detach().to(tuned[one]), tuned[one].detach().clone()) for one in both]
-
-    @torch.no_grad()
-    def move(self, percent: float) -> None:
-        """Takes so many per cent of the model's own weights; both ends, and what both have alike, to the bit."""
-        for weight, of_base, own in self._ends:
-            weight.copy_(torch.lerp(of_base, own, percent / 100))
-
-
-def _loaded(folder: Path, origin: ModelEntry, base_weights: str) -> tuple[PreTrainedModel, PreTrainedModel]:
-    """A fine-tuned model by its own class, with all heads that its folder has, and its base."""
-    of_base, difference = locate(origin.location, origin.revision or None).folder, is_difference(folder)
-    options: dict[str, Any] = {"dtype": torch.float32, **layout_of(AutoConfig.from_pretrained(of_base))}
-    named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
-    kind: Any = AutoModelForMaskedLM if difference else getattr(transformers, named)
-    with quiet_loading():
-        base = AutoModelForMaskedLM.from_pretrained(of_base, **options).eval()
-        model = kind.from_pretrained(of_base if difference else folder, **options).eval()
-    if difference:
-        apply_difference(model, folder, base_weights)
-    return model, base
+ScoreFunction = Callable[[Any, Any], float | Sequence[float]]
 
 
 def _prepared(request: LineRequest, folder: Path, origin: ModelEntry, say: Say) -> Prepared | None:
@@ -124,7 +84,7 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
     questions = Questions.of(one_set(request.facts, request.called, say), base, request.size)
     say(f"{tuned.name} and its base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
     ready = None if score else _prepared(request, folder, origin, say)
-    model, before = (ready.training.model, ready.before) if ready else _loaded(folder, origin, base.weights_id)
+    model, before = (ready.training.model, ready.before) if ready else loaded_with_base(folder, origin, base.weights_id)
     parts = _in_parts(ready.training.test, ready.dev or ready.training.test) if ready else []
     metric = finetuning_note(folder)["scores"][0]["metric"] if ready else "score" if score else ""
     between = Between(model, before)
@@ -146,13 +106,13 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
 
     asked = []
     examples = hashlib.sha256(repr(parts).encode()).hexdigest()
-    for percent in tqdm(POINTS, unit="point", desc=f"line {tuned.name}"):
+    for percent in tqdm(MEANS, unit="point", desc=f"line {tuned.name}"):
         key = (base.weights_id, tuned.weights_id, tuned.configuration, questions.sha256, threads, examples, percent)
         path = cache_folder() / "forgetting" / "line" / f"{fingerprint_of(canonical_json(key))}.safetensors"
         asked.append(at(percent) if score else stored_arrays(path, partial(at, percent)))
     own, swapped, found = (np.stack([one[name] for one in asked]) for name in ("own", "swapped", "scores"))
     training = Training(tuned.name, base.name, base.weights_id, entry.objective, protection=LINE)
-    config = series_config(training, tuned, tuned.weights_id, questions, (POINTS, layers), threads)
+    config = series_config(training, tuned, tuned.weights_id, questions, (MEANS, layers), threads)
     config = config.model_copy(update={"scored": fingerprint_of(repr(found.tolist())) if metric else ""})
     files = RunFiles(config, ("series_line", *COUNTED), target)
     if files.whole():
@@ -160,11 +120,10 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
     else:
         halves = np.array([_half(answer) for answer in questions.gold])
         members = dict(zip(HALVES, (halves >= 0, halves == 0, halves == 1), strict=True))
-        states = AskedStates(POINTS, layers, own, swapped, questions.relations)
-        of_points = [{"run_id": config.fingerprint, **row} for row in line_rows(states, members, found, metric)]
-        logged = zip(POINTS, found[:, 0, 0].tolist(), strict=True)
-        history = [Progress(percent, score=value, metric=metric) for percent, value in logged if metric]
-        write_series(files, tuned, states, questions, history, of_points)
+        states = AskedStates(MEANS, layers, own, swapped, questions.relations)
+        rows = [{"run_id": config.fingerprint, **row} for row in line_rows(states, members, found, metric)]
+        write_table("series_line", rows, files.file("series_line"))
+        write_series(files, tuned, states, questions, [])
         say(f"{tuned.name}: line {config.fingerprint}: {files.file('series_runs')}")
     names = {"model": tuned.name, "base": base.name, "probe_set": questions.probe_set}
     return [{**names, **row} for row in read_table(files.file("series_line"), "series_line").to_pylist()]
@@ -177,7 +136,7 @@ def save_point(request: LineRequest, say: Say = print) -> Path:
         raise ModelError(f"{request.out} exists already; name a new folder with --out")
     entry, tuned, origin, base = opened_pair(request)
     source = locate(entry.location, entry.revision or None).folder
-    model, before = _loaded(source, origin, base.weights_id)
+    model, before = loaded_with_base(source, origin, base.weights_id)
     Between(model, before).move(100 * request.save)
     with atomic_folder(request.out) as folder:
         model.save_pretrained(folder)

@@ -230,6 +230,8 @@ def stored_rows(
     return rows
 
 
+#: Per cent of the fine-tuned model's weights at the points of a line; the rest is the base's.
+MEANS = tuple(range(0, 101, 10))
 #: Differences of paired shares at a point of a line, with the ends of their 95 % intervals.
 LINE_DIFFERENCES = (("difference", "low", "high"), ("own_minus_swapped", "own_low", "own_high"))
 #: The facts and examples that are counted together at a point of a line: all, and the halves that choose and report it.
