@@ -126,20 +126,15 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
 
 
 def line(
-    model: "str | Path",
-    base: "str | Path | None" = None,
-    facts: "str | Path" = "trex",
-    score: Any = None,
-    **options: Any,
+    model: "str | Path", base: "str | Path | None" = None, facts: Any = "trex", score: Any = None, **options: Any
 ) -> "pd.DataFrame":
     """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``.
 
     Args:
         model, base: names of the registry, hub ids or folders; without a base the recorded one.
-        facts: name of shipped facts, such as ``trex``; a LAMA folder; or a file of own facts.
+        facts, options: as the command has them; facts are a name, a folder or a file.
         score: a function of the model at a point and its tokenizer: how well it does its task, from 0 to 1, or a number
             for each example, of which half choose the offered point. None: by the task of ``finetune``.
-        options: further options of the command, such as ``name``, ``called``, ``size`` and ``device``.
 
     Returns:
         One row per half of the facts, k and point, with the columns of the table ``series_line``.

@@ -103,20 +103,10 @@ def without_replayed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tens
     return {name: values for name, values in inputs.items() if not name.startswith(_REPLAYED)}
 
 
-@torch.no_grad()
-def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> None:
-    """Gives the model the mean of both weights, ``weight`` of the base (WiSE-FT, Wortsman et al. 2022, equation 1).
-
-    The weights of the task's head, which the base does not have, are not changed.
-    """
-    base = parameters_of(before)
-    for name, value in parameters_of(model).items():
-        if name in base:
-            value.copy_((1 - weight) * value + weight * base[name].to(value.device))
-
-
 class Between:
-    """The weights of a model, moved in place between those of its base and its own."""
+    """The weights of a model, moved in place between those of its base and its own (WiSE-FT, Wortsman et al. 2022,
+    equation 1). Those that the base does not have, such as a task's head, stay.
+    """
 
     def __init__(self, model: nn.Module, base: nn.Module):
         tuned, before = parameters_of(model), parameters_of(base)

@@ -32,7 +32,7 @@ from probing.kernel.models.records import refuse_taken_name
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.objectives import task_named
 from probing.kernel.provenance import canonical_json, fingerprint_of
-from probing.kernel.registry import ModelEntry
+from probing.kernel.registry import ModelEntry, name_in_files
 from probing.kernel.store.parquet import read_table, write_table
 
 #: A user's score of a model with its tokenizer: a number, or one per example, whose mean it is.
@@ -131,14 +131,15 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
 
 def save_point(request: LineRequest, say: Say = print) -> Path:
     """Writes the model at ``save`` to a new folder, with all that only the fine-tuned one has, and the tokenizer."""
-    assert request.save is not None and request.out is not None
-    if request.out.exists():
-        raise ModelError(f"{request.out} exists already; name a new folder with --out")
+    assert request.save is not None
     entry, tuned, origin, base = opened_pair(request)
+    out = request.out or cache_folder() / "models" / name_in_files(f"{tuned.name}-mean-{request.save:g}")
+    if out.exists():
+        raise ModelError(f"{out} exists already; name a new folder with --out")
     source = locate(entry.location, entry.revision or None).folder
     model, before = loaded_with_base(source, origin, base.weights_id)
     Between(model, before).move(100 * request.save)
-    with atomic_folder(request.out) as folder:
+    with atomic_folder(out) as folder:
         model.save_pretrained(folder)
         tuned.tokenizer.save_pretrained(folder)
         if (source / TASK_HEAD).is_file():
@@ -147,5 +148,5 @@ def save_point(request: LineRequest, say: Say = print) -> Path:
             kept = request.save * (1 - note["recipe"].get("average", 0))
             note |= {"stored_as_difference": False, "scores": [], "recipe": note["recipe"] | {"average": 1 - kept}}
             atomic_text(folder / FINETUNING, json.dumps(note, indent=1) + "\n")
-    say(f"wrote {request.out}: {request.save:g} of {tuned.name}, the rest of {base.name}")
-    return request.out
+    say(f"wrote {out}: {request.save:g} of {tuned.name}, the rest of {base.name}")
+    return out

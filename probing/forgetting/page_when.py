@@ -15,7 +15,7 @@ from probing.forgetting.figures_series import over_training, prevention_points, 
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_series import line, prevention
-from probing.forgetting.series import ALL
+from probing.forgetting.series import ALL, MEANS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
@@ -72,10 +72,9 @@ def draw_prevention(view: View, tuned: str) -> None:
     here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
     points_here = points[here & ((points["objective"] == objective) | points["control"])]
     means = view.read(line, None, (probe_set,), k)
-    means = means[(means["base"] == of_base) & (means["objective"] == objective) & (means["half"] == ALL)]
-    # Only what was asked as many facts lies on one scale with the recipes.
-    means = means[means["facts"].isin(points_here["asked"]) & means["score"].notna()]
-    means = means[means["model"] == next(iter(means["model"]), "")]
+    same = (means["base"] == of_base) & (means["objective"] == objective) & (means["half"] == ALL)
+    # Only what was asked as many facts lies on one scale with the recipes. One model is drawn.
+    means = means[same & means["facts"].isin(points_here["asked"]) & means["score"].notna()].head(len(MEANS))
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     blocks.figure(
         drawing(prevention_points, points_here, means),

@@ -85,14 +85,11 @@ class LineRequest(TunedAndBase):
     size: Annotated[int | None, Option("Ask this many of the facts; none: all.", least=1)] = None
     data: Annotated[Path | None, Option("Data that a model of finetune is scored on; none: the fetched ones.")] = None
     save: Annotated[
-        float | None, Option("Write the model with this share of its own weights to --out, and ask nothing.", 0, 1)
+        float | None, Option("Ask nothing, and write the model with this share of its own weights.", 0, 1)
     ] = None
-    out: Annotated[Path | None, Option("Folder of the runs, or with --save of the model; none: cache/runs.")] = None
-
-    def check(self) -> None:
-        """Raises an ``OptionError`` for a model to save without a folder."""
-        if self.save is not None and self.out is None:
-            raise OptionError(f"got {spelled('save', self.save)} without {spelled('out')}; name the model's new folder")
+    out: Annotated[Path | None, Option("Folder of the runs, or of the model that --save writes; none: in cache.")] = (
+        None
+    )
 
 
 _FACTS = "trex, google_re, common_sense, questions, everyday; a LAMA folder; or a file with a table."

@@ -16,8 +16,7 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, without_server_folders
 from probing.kernel.errors import ProbingError
-from probing.kernel.files import cache_folder
-from probing.kernel.registry import name_in_files, name_of_model
+from probing.kernel.registry import name_of_model
 from probing.live.page_live_models import Choice
 from probing.own_model import run as background
 from probing.own_model.check import in_bytes, in_minutes
@@ -138,13 +137,12 @@ def draw_line(view: View, run: OwnRun, result: OwnResult, may_act: bool) -> None
         weight = st.selectbox("Weight of your model", weights, place, key="own_model.weight", width=180)
         clicked = st.button("Save this mean as a model", key="own_model.save", icon=":material/save:")
     if clicked:
-        out = cache_folder() / "models" / name_in_files(f"{result.model}-mean-{weight:g}")
         from probing.forgetting.line import save_point
 
-        request = LineRequest(run.state.wish.model, base=run.state.wish.base, save=weight, out=out, device="cpu")
+        wish = run.state.wish
         try:
             with st.spinner("Saving …"):
-                save_point(request)
+                out = save_point(LineRequest(wish.model, base=wish.base, name=wish.name or None, save=weight))
             st.success(filled("The model is saved as {folder}.", folder=code(out)), icon=":material/save:")
         except ProbingError as error:
             blocks.problem(error)

@@ -128,9 +128,9 @@ def test_a_model_of_finetune_is_scored_at_every_point_and_a_saved_one_scores_the
     good = half[half["score"] >= half.loc[1.0, "score"] - 0.01]
     assert half.loc[offered(table), "kept"] == good["kept"].max() and offered(table) in good.index
     assert probing.results(cache / "runs").report("series", "prevention").table.empty
-    run("line", "--model", mine, "--save", 0.5, "--out", tmp_path / "mean", *HERE[:2])
-    assert f": {scores[0.5]:.4f}" in run("score", "--model", tmp_path / "mean", "--data", data).output
-    run("own", "--model", tmp_path / "mean", "--facts", facts, "--base", tiny_model, "--plan")
+    run("line", "--model", mine, "--save", 0.5, *HERE[:2])
+    assert f": {scores[0.5]:.4f}" in run("score", "--model", "mine-mean-0.5", "--data", data).output
+    run("own", "--model", "mine-mean-0.5", "--facts", facts, "--base", tiny_model, "--plan")
 
 
 def test_a_notebook_scores_by_any_function_of_the_model(run, cache, tiny_model, tuned, facts):
@@ -153,7 +153,7 @@ def test_a_notebook_scores_by_any_function_of_the_model(run, cache, tiny_model, 
             probing.line(tuned, tiny_model, facts, lambda *_, wrong=wrong: wrong, device="cpu")
 
 
-@pytest.mark.parametrize("change", ["vocabulary", "shape", "no base", "out"])
+@pytest.mark.parametrize("change", ["vocabulary", "shape", "no base"])
 def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tuned, facts, change):
     words = ["line", "--model", tuned, "--base", tiny_model, "--facts", facts, *HERE]
     if change == "vocabulary":
@@ -169,9 +169,6 @@ def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tu
         save_file(weights, tuned / "model.safetensors", {"format": "pt"})
     elif change == "no base":
         del words[3:5]
-    if change == "out":
-        assert "--save 0.5 without --out" in run(*words, "--save", 0.5, code=2).output.replace("\n", " ")
-        return
     expected = {
         "vocabulary": "different vocabularies",
         "shape": r"does not have .*position_embeddings\.weight",
