@@ -22,7 +22,7 @@ from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
-from probing.forgetting.page_when import draw_prevention, draw_when
+from probing.forgetting.page_when import draw_prevention, draw_savings, draw_when
 from probing.forgetting.report_outcome import any_in_words, hundred
 from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
@@ -498,6 +498,8 @@ else:
                     "models": draw_all_models,
                 }
                 draw_tab[tab](pair.view, pair.tuned)
+                if tab == "when":
+                    draw_savings(pair.view, pair.tuned, pair.probe_set, pair.view.chosen.k)
         if selection.of(CompareSelection).lost_way and len(pair.recovery):
             lost_facts(pair)
 end(view)

@@ -11,6 +11,7 @@ from probing.choices import AMONG, OwnModelSelection
 from probing.choices import OWN_MODEL_TABS as TABS
 from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.sources import own_facts
+from probing.forgetting.page_when import draw_savings
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page, open_sample
@@ -275,6 +276,7 @@ def ways(view: View, result: OwnResult) -> None:
         stamp=view.stamp(f"{result.title}, ways back, rank ≤ {result.k}", result.run_ids),
         name="own-model-ways",
     )
+    draw_savings(view, result.model, result.probe_set, result.k, (result.model,))
 
 
 def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdown | None) -> None:

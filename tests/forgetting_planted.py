@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NEVER_KNOWN, WRONG
+from probing.forgetting.savings import ALL_LOOKS, MEASURES, Saved, savings_rows
 from probing.forgetting.ways import (
     AS_IT_IS,
     BY_ANSWER,
     LAYERS_BACK,
+    LESSONS,
     LOST_OUTCOMES,
     OTHER_LAYER,
     RANDOM_BODY,
@@ -21,7 +23,8 @@ from probing.forgetting.ways import (
     STEPS,
     WAYS,
 )
-from probing.kernel.provenance import fingerprint_of
+from probing.kernel.provenance import canonical_json, fingerprint_of
+from probing.kernel.stats.equal_confidence import Difference
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SST_2, PlantedModel
 
@@ -42,10 +45,19 @@ MODELS = (COLA, SST_2, CONTROL)
 #: The model whose lost facts were asked in another wording, and the one into which no layers were put back, with the
 #: reason.
 REWORDED_MODEL, WHOLE_BASE = SST_2, CONTROL
+#: The model of which lessons were compared: all kinds but one, which had too few.
+OF_LESSONS, TOO_FEW_LESSONS = COLA, {f"{LESSONS['unlike']} (480 are needed)": 17}
 NOT_PUT_BACK = "the layers that fine-tuning changed are 3, 4: with them put back it is the base itself"
 #: Model -> stated facts minus right answers that the text never had, with ends of the interval; the control's text is
 #: not known.
 TESTS = {COLA.name: (0.1, 0.05, 0.15), SST_2.name: (0.01, -0.05, 0.07)}
+#: Model -> group -> what became of its taught answers and of counterfeits, at every look.
+SAVED = {
+    COLA.name: {LOST: (0.8, 0.3), WRONG: (0.75, 0.3), NEVER_KNOWN: (0.5, 0.3)},
+    SST_2.name: {LOST: (0.6, 0.5), WRONG: (0.5, 0.5)},
+}
+#: Passes after which the model is asked.
+LOOKS = (1, 3)
 #: Shares that come back of lost facts, and of every yardstick.
 SHARE = 0.6
 YARDSTICKS = {WRONG: 0.3, NEVER_KNOWN: 0.2, RANDOM_BODY: 0.1}
@@ -73,6 +85,8 @@ def forgetting_config(model: PlantedModel, k: int = 1) -> str:
         other_templates=other,
         other_sha256=other,
         planted=0,
+        **({"lessons": list(LESSONS)} if model is OF_LESSONS else {}),
+        **({"savings": canonical_json({"passes": LOOKS})} if model.name in SAVED else {}),
     )
 
 
@@ -147,6 +161,8 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
     """Those of every way, level and protocol; of relearning 0.1 more comes back at each level."""
     keys = [(way, 0, AS_IT_IS) for way in WAYS[:-1] if way != LAYERS_BACK or model is not WHOLE_BASE]
     keys += [(OTHER_LAYER, 0, RANDOM_BODY), *((RELEARNED, steps, one) for one, steps in product(RELEARNED_BY, STEPS))]
+    of_lessons = [one for kind, one in LESSONS.items() if kind != "unlike" and model is OF_LESSONS]
+    keys += [(RELEARNED, steps, one) for one, steps in product(of_lessons, STEPS)]
     shares, excesses = [], []
     for way, level, protocol in keys:
         key = {"run_id": run_id, "way": way, "level": level, "protocol": protocol}
@@ -163,9 +179,21 @@ def _shares_and_excesses(model: PlantedModel, run_id: str, n: int) -> tuple[list
         for yardstick in against:
             difference = SHARE - YARDSTICKS[yardstick]
             excesses.append(_excess(key, yardstick, n, difference, difference - 0.05, difference + 0.05))
-        if model.name in TESTS:
+        if model.name in TESTS and protocol not in LESSONS.values():
             excesses.append(_excess(key, NEVER_IN_TEXT, n // 3, *TESTS[model.name]))
     return shares, excesses
+
+
+def savings_of(model: PlantedModel, k: int = 1) -> list[dict[str, Any]]:
+    """The rows of every group, measure and look; intervals of the difference are 0.2 wide."""
+    found = []
+    for asked, (own, other) in SAVED.get(model.name, {}).items():
+        ends = (own - other - 0.1, own - other + 0.1)
+        found += [
+            Saved(asked, *look, Difference(own, other, *ends, 0.05, N_YARDSTICK, N_YARDSTICK + 1), 36, 48)
+            for look in product(MEASURES, (ALL_LOOKS, *LOOKS))
+        ]
+    return savings_rows(forgetting_run_id(model, k), found)
 
 
 def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str, Any]]]:
@@ -190,7 +218,7 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
         "known": known,
         "kept": known - len(facts),
         "lost": len(facts),
-        "left_out": json.dumps({}),
+        "left_out": json.dumps(TOO_FEW_LESSONS if model is OF_LESSONS else {}),
         "device": "cpu",
         "not_put_back": NOT_PUT_BACK if model is WHOLE_BASE else None,
         "other_templates": "planted wording" if model is REWORDED_MODEL else None,
@@ -211,6 +239,7 @@ def forgetting_rows(model: PlantedModel, k: int = 1) -> dict[str, list[dict[str,
         "forgetting_relations": relations,
         "forgetting_shares": shares,
         "forgetting_excesses": excesses,
+        "forgetting_savings": savings_of(model, k),
         "forgetting_runs": [run],
     }
 

@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 from transformers import AutoModelForMaskedLM
 
-from data.making import family, plan
+from data.making import family, layer_drop, plan
 from data.making.models import BY_END, FACT_BY_FACT, TUNED
 from data.making.plan import Step
 from probing.facts.corpus import control_texts, fact_key, held_out_pairs, pair
@@ -108,6 +108,26 @@ def test_what_needs_a_failed_step_waits_and_the_next_call_goes_on(planted):
     ran.clear()
     del does["late"]
     assert family.family(1, False, lambda line: None) and ran == ["late", "last"]
+
+
+def test_findings_of_small_bases_ship_together_and_are_of_the_recipe_if_no_value_overlaps(
+    planted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    lost = {(0.25, 1): 1.0, (0.25, 2): 3.0, (0.25, 3): 2.0, (0.0, 1): 4.0, (0.0, 2): 5.0, (0.0, 3): 9.0}
+    for one in layer_drop.bases():
+        one.results.mkdir(parents=True)
+        found = {"lost": lost[one.layer_drop, one.seed], "back": float(one.seed)}
+        (one.results / "findings.json").write_text(json.dumps(found))
+    monkeypatch.setattr(layer_drop, "SHIPPED", tmp_path)
+    ran, _ = planted
+    monkeypatch.setattr(layer_drop, "steps", family.steps)
+    assert not family.small_bases(1, True, lambda line: None) and ran == []
+    assert family.small_bases(1, False, lambda line: None) and len(ran) == 4
+    stored = json.loads((tmp_path / "nesia-mini" / layer_drop.RECORD).read_text())
+    assert list(layer_drop.compared(stored["bases"])) == [
+        ("lost", [1.0, 3.0, 2.0], [4.0, 5.0, 9.0], "of the recipe"),
+        ("back", [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "cannot tell"),
+    ]
 
 
 def test_another_base_has_nothing_made(planted, monkeypatch: pytest.MonkeyPatch):

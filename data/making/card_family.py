@@ -2,10 +2,13 @@
 comes back.
 """
 
+import json
 from collections.abc import Callable, Iterator
 
 import pandas as pd
 
+from data.making import layer_drop
+from data.making.models import SHIPPED
 from probing.changes.report import perplexities, values
 from probing.edges.report_summary import summary
 from probing.edges.tasks import EDGE_TASKS
@@ -17,7 +20,9 @@ from probing.facts.store_pairs import weight_drift
 from probing.forgetting.memory import NEVER_IN_TEXT as NEVER_HAD
 from probing.forgetting.memory import WRONG, YARDSTICKS
 from probing.forgetting.report_outcome import by_chance, in_words, memory, outcome, stored_runs, usual, ways
+from probing.forgetting.report_savings import savings
 from probing.forgetting.report_series import prevention
+from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
@@ -194,6 +199,20 @@ def _memory(db: Database, base: str) -> list[str]:
     return [by_chance(found), "", *lines] if len(found) else lines
 
 
+def _savings(db: Database, base: str) -> list[str]:
+    """Answers that were taught again and counterfeits: per cent that are first, mean over all looks."""
+    lines = _table(
+        "model", "answers", "taught", "counterfeits", "difference (95 %)", "have a counterfeit", "would be seen"
+    )
+    found = savings(db, probe_sets=("trex",), ks=(1,))
+    of_mean = (found["measure"] == FIRST) & (found["passes"] == ALL_LOOKS)
+    for row in found[of_mean & found["base"].str.startswith(base)].itertuples():
+        taught, other, seen = (f"{100 * one:.1f}" for one in (row.taught, row.counterfeit, row.detectable))
+        cells = (taught, other, _points(row.difference, row.low, row.high), f"{row.able:,} of {row.answers:,}", seen)
+        lines.append(_row(_short(row.model, base), SAVED[row.asked], *cells))
+    return lines
+
+
 def _ways_back(db: Database, base: str) -> list[str]:
     """Each way by itself, next to every yardstick; the share is that of the facts that are compared with it."""
     lines = _table("model", "way", *COMPARED)
@@ -349,6 +368,16 @@ def _states(db: Database, base: str) -> list[str]:
     return lines
 
 
+def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
+    """The findings of small bases of three seeds each, and whether they are of the recipe."""
+    lines = _table("finding", "with LayerDrop, seeds 1 to 3", "without", "")
+    record = SHIPPED / base / layer_drop.RECORD
+    if record.is_file():
+        for name, with_it, without, said in layer_drop.compared(json.loads(record.read_text("utf-8"))["bases"]):
+            lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in of) for of in (with_it, without)), said))
+    return lines
+
+
 #: Title, the command with all numbers, and the function that makes the table.
 _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ("What they do on their own task", "report tasks", _own_tasks),
@@ -371,6 +400,11 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
         _memory,
     ),
     (
+        "Savings: answers of T-REx that were taught again beside counterfeits, per cent first, difference in points",
+        "forgetting report savings",
+        _savings,
+    ),
+    (
         "Lost facts that come back next to each yardstick, T-REx: per cent, difference in points",
         "forgetting report ways",
         _ways_back,
@@ -386,4 +420,5 @@ _TABLES: tuple[tuple[str, str, Callable[[Database, str], list[str]]], ...] = (
     ),
     ("Where a property is read after fine-tuning", "sentences report where-gone", _fates_of_properties),
     ("Perplexity, attention and states at the last layer", "changes report perplexity", _states),
+    ("With and without LayerDrop", "family --layer-drop", _with_and_without_layer_drop),
 )

@@ -13,7 +13,7 @@ from threading import Condition
 
 import pyarrow as pa
 
-from data.making import edges, facts, forgetting, sentences
+from data.making import edges, facts, forgetting, layer_drop, sentences
 from data.making.models import MODEL, SHIPPED
 from data.making.plan import Step, steps
 from probing.kernel.errors import ModelError, ProbingError, Say
@@ -41,7 +41,23 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
             f" {SHIPPED / MODEL / RECORD}"
         )
         return True
-    done = shipped | _noted(plan, base)
+    if not _done(plan, shipped | _noted(plan, base), base, jobs, only_plan, say):
+        return False
+    gather(base, say)
+    return True
+
+
+def small_bases(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
+    """As ``family``, of the bases with and without LayerDrop, whose findings are stored next to the shipped base."""
+    base, plan = weights_of_base(), layer_drop.steps()
+    if not _done(plan, _noted(plan, base), base, jobs, only_plan, say):
+        return False
+    layer_drop.gather(say)
+    return True
+
+
+def _done(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, only_plan: bool, say: Say) -> bool:
+    """Does what is left of a plan; False if only its lines were asked for."""
     for line in estimate(plan, done, jobs):
         say(line)
     if only_plan:
@@ -53,7 +69,6 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
             f"{len(failed)} steps failed or wait for one that failed: {', '.join(failed)}; see {logs}; then call this"
             " again"
         )
-    gather(base, say)
     return True
 
 
@@ -146,7 +161,7 @@ def _keys(rows: pa.Table, names: list[str]) -> list[tuple[object, ...]]:
 
 def run_step(name: str, say: Say = print) -> None:
     """Does one step and notes its seconds."""
-    found = {step.name: step for step in steps()}
+    found = {step.name: step for step in (*steps(), *layer_drop.steps())}
     if name not in found:
         raise ProbingError(f"got the step {name!r}; expected one of those that `family --plan` lists")
     found[name].run(say)

@@ -12,14 +12,15 @@ from probing.forgetting.follow import follow
 from probing.forgetting.line import line
 from probing.forgetting.prevent import prevent
 from probing.forgetting.requests import FollowRequest, LineRequest, PreventRequest, RecoverRequest
+from probing.forgetting.ways import LESSONS
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
 from probing.kernel.store.kinds import KINDS
 
 #: Ends of the models whose lost facts are relearned with three seeds instead of one.
 SEEDED = ("ner-conll", "sst-2", "pos-ewt", "qa-squad-2")
-#: End of the model whose base is taught so many facts before the same fine-tuning is done again.
-_PLANTED, _PLANTS = "ner-conll", 900
+#: End of the model whose base is taught half of so many answers before the same fine-tuning is done again.
+_PLANTED, _PLANTS = "ner-conll", 1800
 #: Ends of the trainings whose states are asked; tasks that the models learn, and the control.
 FOLLOWED = ("ner-conll", "sst-2", "control")
 #: States of each, and facts of T-REx that all are asked.
@@ -41,16 +42,16 @@ def _here() -> dict[str, Any]:
 
 
 def recoveries() -> Iterator[tuple[str, Tuned, RecoverRequest]]:
-    """Name, model and request of each: relearning with three seeds for ``SEEDED``; last, the control with planted
-    facts.
+    """Name, model and request of each, all with savings: relearning, from lessons of every kind, too, with three seeds
+    for ``SEEDED``; last, the control with planted facts.
     """
 
     def asked(one: Tuned, **more: Any) -> RecoverRequest:
         base, seeds = None if one.ships else MODEL, 3 if one.end in SEEDED else 1
-        return RecoverRequest(one.called, base=base, seeds=seeds, **_here(), **more)
+        return RecoverRequest(one.called, base=base, seeds=seeds, savings=True, **_here(), **more)
 
     for one in (*FIRST, *SHUFFLED[:2]):
-        yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING)
+        yield f"lost facts of {one.name}", one, asked(one, templates=SECOND_WORDING, lessons=tuple(LESSONS))
     yield f"planted facts of {BY_END[_PLANTED].name}", BY_END[_PLANTED], asked(BY_END[_PLANTED], plant=_PLANTS)
 
 

@@ -192,7 +192,11 @@ def _probes() -> Iterator[Step]:
 def _forgetting() -> Iterator[Step]:
     """What comes back of the lost facts, when they were lost, and what prevents it."""
     for name, one, request in forgetting.recoveries():
-        yield Step(name, partial(recover, request), 15, _of(one))
+        # Lessons of five kinds: 14 trainings a seed, each asked three times. The control with planted facts is taught
+        # and fine-tuned before.
+        lessons = 8 * request.seeds if request.lessons else 0
+        again = one.all_steps * SECONDS_PER_STEP / 60 + 10 if request.plant else 0
+        yield Step(name, partial(recover, request), 20 + lessons + again, _of(one))
     for end in forgetting.FOLLOWED:
         yield Step(
             f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",)

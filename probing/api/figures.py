@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,7 +26,7 @@ from probing.facts.report_forgotten import forgotten
 from probing.facts.report_layers import by_layer, in_bar_order, precision_by_relation, total
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pair_identities
-from probing.forgetting.figures import fall_curves, outcome_bars
+from probing.forgetting.figures import fall_curves, lesson_bars, outcome_bars, saving_marks
 from probing.forgetting.report_outcome import stored_runs, with_keys
 from probing.forgetting.store import falls
 from probing.kernel.errors import FigureError, OptionError, StoreError
@@ -333,11 +334,11 @@ def _changed(asked: Asked, kept: Callable[[pd.DataFrame], Any]) -> "go.Figure":
     return evidence_panels(panels.found[kept(panels.found)], names=called, colours=colours, tasks=panels.titles)
 
 
-def _outcome(asked: Asked) -> "go.Figure":
-    """Of 100 facts that the base knew, one bar per model."""
+def _by_model(asked: Asked, bars: Callable[..., "go.Figure"]) -> "go.Figure":
+    """Of 100 facts that the base knew, or lost, or that were taught again: the bars or marks of each model."""
     table = asked.choice.report.table(asked.db, asked.choice)
     _one_set(table)
-    return outcome_bars(table, labels=asked.labels)
+    return bars(table, labels=asked.labels)
 
 
 def _falls(asked: Asked) -> "go.Figure":
@@ -371,6 +372,8 @@ FIGURES: dict[tuple[str, str], Callable[..., "go.Figure"]] = {
     ("sentences", "curve"): _learning,
     ("changes", "values"): _change_values,
     ("changes", "perplexity"): _perplexity,
-    ("forgetting", "outcome"): _outcome,
+    ("forgetting", "lessons"): partial(_by_model, bars=lesson_bars),
+    ("forgetting", "outcome"): partial(_by_model, bars=outcome_bars),
     ("forgetting", "falls"): _falls,
+    ("forgetting", "savings"): partial(_by_model, bars=saving_marks),
 }

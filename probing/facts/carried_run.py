@@ -29,8 +29,8 @@ from probing.kernel.provenance import canonical_json
 from probing.kernel.version import __version__
 
 _TABLES = ("carried_facts", "carried_layers", "carried_runs")
-#: Facts that the unchanged model is asked at a time, and facts of a shard.
-_ASKED, _SHARD = 4096, 250
+#: Facts that the unchanged model is asked at a time; most facts of a shard, as each takes many passes.
+_ASKED, _MOST = 4096, 250
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,14 @@ class Carrying(TaskWork):
         return self.shards_folder / self.config.run_id
 
     @property
+    def size(self) -> int:
+        """Facts of a shard."""
+        return min(self.config.shard, _MOST)
+
+    @property
     def shards(self) -> dict[str, int]:
         """Name of each shard -> its number."""
-        return {f"shard-{number:05d}": number for number in range(-(-len(self.cases) // _SHARD))}
+        return {f"shard-{number:05d}": number for number in range(-(-len(self.cases) // self.size))}
 
     def make(self, shard: int) -> list[Path]:  # type: ignore[override]
         """Measures a slice of the sample."""
@@ -62,7 +67,7 @@ class Carrying(TaskWork):
 
     def measured(self, shard: int) -> dict[str, np.ndarray]:
         """``guessed`` and, (layers, cases), the flags of a slice."""
-        cases = self.cases[shard * _SHARD : (shard + 1) * _SHARD]
+        cases = self.cases[shard * self.size : (shard + 1) * self.size]
 
         def make() -> dict[str, np.ndarray]:
             title = f"carry {self.config.model} {self.config.probe_set}"

@@ -20,10 +20,12 @@ from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labe
 from probing.finetuning.kinds import KINDS, Base, Training, say_doubts, with_development
 from probing.finetuning.readers import PARTS
 from probing.kernel.errors import ModelError, TextError
+from probing.kernel.models.adapters import merge_adapter
 from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.check import say_unknown
+from probing.kernel.models.checkpoint import ADAPTER
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
-from probing.kernel.models.delta_weights import apply_difference, is_difference, parameters_of, save_difference
+from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import Head, layout_of, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
@@ -124,16 +126,21 @@ class Between:
 
 
 def loaded_with_base(folder: Path, origin: ModelEntry, base_weights: str) -> tuple[PreTrainedModel, PreTrainedModel]:
-    """A fine-tuned model by its own class, with all heads that its folder has, and its base."""
-    of_base, difference = locate(origin.location, origin.revision or None).folder, is_difference(folder)
+    """A fine-tuned model by its own class, with all heads that its folder has, and its base.
+
+    A difference and an adapter become masked language models.
+    """
+    of_base = locate(origin.location, origin.revision or None).folder
     options: dict[str, Any] = {"dtype": torch.float32, **layout_of(AutoConfig.from_pretrained(of_base))}
-    named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
-    kind: Any = AutoModelForMaskedLM if difference else getattr(transformers, named)
     with quiet_loading():
-        base = AutoModelForMaskedLM.from_pretrained(of_base, **options).eval()
-        model = kind.from_pretrained(of_base if difference else folder, **options).eval()
-    if difference:
-        apply_difference(model, folder, base_weights)
+        model, base = (AutoModelForMaskedLM.from_pretrained(of_base, **options).eval() for _ in range(2))
+        if (folder / DIFFERENCE).is_file():
+            apply_difference(model, folder, base_weights)
+        elif (folder / ADAPTER).is_file():
+            merge_adapter(str(folder), model, folder)
+        else:
+            named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
+            model = getattr(transformers, named).from_pretrained(folder, **options).eval()
     return model, base
 
 

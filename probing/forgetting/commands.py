@@ -6,9 +6,10 @@ import typer
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NO_TEST, WRONG, YARDSTICKS
 from probing.forgetting.requests import FollowRequest, LineRequest, PreventRequest, RecoverRequest
-from probing.forgetting.savings import SAVINGS, TOO_FEW
+from probing.forgetting.savings import SAVINGS
 from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
+from probing.kernel.store.columns import SCHEMAS
 
 
 @command(RecoverRequest)
@@ -70,14 +71,15 @@ def recover(request: RecoverRequest) -> None:
         typer.echo(f"Asked in the wording {run['other_templates']!r}: {name}: {n:,} of {lost:,}")
     of_lessons = lesson_rows(pd.DataFrame([run]), shares, against)
     for row in of_lessons[of_lessons["steps"].fillna(USUAL_STEPS) == USUAL_STEPS].itertuples():
-        beside = f"; wrong answers at equal confidence {100 * row.wrong:.1f}" if row.wrong == row.wrong else ""
-        found = row.left_out or _with_ends(row.share, row.low, row.high)
-        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {found}{beside}")
+        found = [_with_ends(row.share, row.low, row.high)] if row.share == row.share else []
+        found += [f"wrong answers at equal confidence {100 * row.wrong:.1f}"] if row.wrong == row.wrong else []
+        typer.echo(f"{USUAL_STEPS} steps, lessons of {row.lessons}: {'; '.join([*found, row.note]).rstrip('; ')}")
     if words := kept_in_words(of_lessons):
         typer.echo(f"{words}.")
     if request.savings:
-        saved = report_savings.in_words(report_savings.compared(pd.DataFrame(rows["forgetting_savings"])))
-        typer.echo(f"\n{SAVINGS if saved else TOO_FEW}" + "".join(f"\n- {line}" for line in saved))
+        stored = pd.DataFrame(rows["forgetting_savings"], columns=SCHEMAS["forgetting_savings"].names)
+        saved = report_savings.in_words(report_savings.compared(stored), run["left_out"])
+        typer.echo(f"\n{SAVINGS}" + "".join(f"\n- {line}" for line in saved))
     tests = tested(against)
     groups = (
         "planted answers, as stated facts, minus wrong guesses"

@@ -1,11 +1,12 @@
 """Figures of lost facts: how many come back and by which way, and how far their answers fell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED
 from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, USUAL_STEPS, WAYS
 from probing.kernel.figures import theme
 
@@ -240,12 +241,9 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
     if table.empty:
         return theme.empty("No lessons were compared.")
     table = table[table["steps"].fillna(USUAL_STEPS) == USUAL_STEPS]
-    figure, names, places = go.Figure(), list[str](), list[int]()
-    for model, rows in table.groupby("model", sort=False):
-        names.append(f"<b>{theme.plain((labels or {}).get(str(model), str(model)))}</b>")
-        places += range(len(names), len(names) + len(rows))
-        # A kind without a bar says why.
-        names += list(rows["lessons"].where(rows["left_out"] == "", rows["left_out"]))
+    # A kind without a bar says why, one with lessons of another set how many.
+    words = table["lessons"].where(table["note"] == "", table["note"])
+    figure, (names, places) = go.Figure(), _by_model(table, list(words), labels)
     shares = 100 * table[["share", "low", "high", "wrong"]]
     figure.add_bar(
         x=shares["share"],
@@ -266,5 +264,42 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
     )
     theme.apply(figure, height=90 + 26 * len(names))
     figure.update_xaxes(title_text="right again after 15 steps, %", range=[0, 100])
+    theme.label_rows(figure, names)
+    return figure
+
+
+def _by_model(
+    table: pd.DataFrame, words: Sequence[str], labels: Mapping[str, str] | None
+) -> tuple[list[str], list[int]]:
+    """Names of rows, the model above its own, and the place of each row of the table, whose models are together."""
+    names, places, above = list[str](), list[int](), ""
+    for model, word in zip(table["model"], words, strict=True):
+        names += [] if model == above else [f"<b>{theme.plain((labels or {}).get(model, model))}</b>"]
+        places.append(len(names))
+        names.append(word)
+        above = model
+    return names, places
+
+
+def saving_marks(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None) -> go.Figure:
+    """Per group of answers two marks on a line, by model: ``report_savings.savings`` of one probe set and k.
+
+    The whisker is the interval of the difference, drawn at the taught answers.
+    """
+    table = table[(table["measure"] == FIRST) & (table["passes"] == ALL_LOOKS)]
+    if table.empty:
+        return theme.empty("No savings were measured.")
+    words = [SAVED[asked].replace(" that ", "<br>that ").replace(", but", ",<br>but") for asked in table["asked"]]
+    figure, (names, places) = go.Figure(), _by_model(table, words, labels)
+    values = 100 * table[["taught", "counterfeit", "difference", "low", "high"]]
+    ends = theme.whiskers(values["high"] - values["difference"], values["difference"] - values["low"])
+    for column, name, marker, more in (
+        ("counterfeit", "counterfeits", theme.outlined("circle-open", theme.INK, 12, 2), {}),
+        ("taught", "answers", {"size": 10, "color": theme.BACK}, {"error_x": ends}),
+    ):
+        hover = {"hovertemplate": f"%{{x:.1f}} % of {name} are first<extra></extra>"}
+        figure.add_scatter(x=values[column], y=places, mode="markers", name=name, marker=marker, **hover, **more)
+    theme.apply(figure, height=90 + 36 * len(names))
+    figure.update_xaxes(title_text="first after being taught, %", range=[0, 100])
     theme.label_rows(figure, names)
     return figure

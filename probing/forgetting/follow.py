@@ -99,10 +99,7 @@ def write_series(
         "left_out": json.dumps(questions.left_out, sort_keys=True),
         "config": config.canonical(),
         "tuned_seed": config.tuned_seed or None,
-        "variant": config.variant,
-        "model": config.model,
-        "probe_set": config.probe_set,
-        "template_set": config.template_set,
+        **{name: getattr(config, name) for name in ("model", "variant", "probe_set", "template_set")},
     }
     row |= {
         name: getattr(config, name) or None
@@ -166,13 +163,8 @@ def follow(request: FollowRequest, say: Say = print) -> Path:
         protection_of(found.note.get("recipe", {})),
         canonical_json({str(step): identity for step, identity in identities.items()}),
     )
-    asked = AskedStates(
-        tuple(identities),
-        layers,
-        np.stack([one["own"] for one in ranks]),
-        np.stack([one["swapped"] for one in ranks]),
-        questions.relations,
-    )
+    own, swapped = (np.stack([one[name] for one in ranks]) for name in ("own", "swapped"))
+    asked = AskedStates(tuple(identities), layers, own, swapped, questions.relations)
     files = series_files(
         series_config(training, encoder, encoder.weights_id, questions, (asked.steps, layers), threads), target
     )

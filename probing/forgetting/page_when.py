@@ -1,6 +1,6 @@
 """The tab of when facts are forgotten, state by state, and of what prevents it, recipe by recipe."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -10,10 +10,11 @@ from probing.choices import CompareSelection
 from probing.facts import store
 from probing.facts.page_clearest import clearest
 from probing.forgetting import report_series
-from probing.forgetting.figures import lesson_bars
+from probing.forgetting.figures import lesson_bars, saving_marks
 from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
+from probing.forgetting.report_savings import savings, told
 from probing.forgetting.report_series import line, prevention
 from probing.forgetting.series import ALL, MEANS
 from probing.kernel.app import blocks, selection
@@ -250,9 +251,9 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
 _LESSONS_CAPTION = "As many different lessons in every bar. Diamond: wrong answers, as confident, that come back, too."
 _LESSONS_HOW = (
     "480 facts are taught in 15 steps, without any answer or subject that is asked. Same: lost facts of the same"
-    " relations and in the same wording; other wording, other relations, or both; kept facts: none that was lost."
-    " Wrong answers are the base's, at equal confidence: what guesses would do. Whiskers: 95 % intervals over answers"
-    " and seeds. Data has 5 and 45 steps, and facts that the base never knew."
+    " relations and in the same wording; other wording, other relations, or both; kept facts: none that was lost, of"
+    " T-REx, too, if the set has too few. Wrong answers are the base's, at equal confidence: what guesses would do."
+    " Whiskers: 95 % intervals over answers and seeds. Data has 5 and 45 steps, and facts that the base never knew."
 )
 
 
@@ -276,3 +277,31 @@ def _lessons(view: View, tuned: str) -> None:
         how=_LESSONS_HOW,
         alt="Lost facts that come back, by the kind of lessons, beside wrong answers",
     )
+
+
+_SAVINGS_CAPTION = (
+    "A coin decides whether an answer or its counterfeit is taught. Whisker: 95 % interval of the difference."
+)
+_SAVINGS_HOW = (
+    "A counterfeit is another answer of the relation, as probable in the fine-tuned model, that the base did not say."
+    " Where the whisker leaves out the open mark, answers are relearned faster. Right answers that neither gave are the"
+    " yardstick: the base held them likelier than counterfeits. Mean over five looks at one training."
+)
+
+
+def draw_savings(view: View, tuned: str, probe_set: str, k: int, models: Sequence[str] | None = None) -> None:
+    """The marks of the models, None: of all, and the sentence on the tuned one; nothing if none was measured."""
+    words, table = view.read(told, tuned, probe_set, k), view.read(savings, models, (probe_set,), (k,))
+    if words or len(table):
+        st.header("Are lost answers relearned faster?")
+        st.markdown(filled("{words}", words="".join(words[-1:])))
+    if len(table):
+        blocks.figure(
+            drawing(saving_marks, table, labels={model: view.label(model) for model in view.all_colours}),
+            table=table,
+            stamp=view.stamp(f"savings, {set_name(probe_set)}, rank ≤ {k}", ()),
+            name="savings",
+            caption=_SAVINGS_CAPTION,
+            how=_SAVINGS_HOW,
+            alt="Answers that were taught again and counterfeits: per cent that are first",
+        )

@@ -42,7 +42,8 @@ class Planted:
     """The control: a base that was taught arbitrary answers, and the same fine-tuning, done again from it.
 
     Both are asked ``kept``, where a planted or guessed fact has its new answer. ``gold`` (facts,) has the answers'
-    token ids; ``exposure`` (facts,) is ``planted``, ``guessed`` or empty.
+    token ids; ``exposure`` (facts,) is ``planted``, ``guessed`` or empty. ``untaught`` has the numbers of facts whose
+    own answers stay, and token ids that were drawn for them like planted answers and not taught.
     """
 
     base: Encoder
@@ -50,6 +51,7 @@ class Planted:
     kept: FactSet
     gold: list[int]
     exposure: list[str]
+    untaught: list[tuple[int, int]]
 
 
 def planted(
@@ -62,21 +64,21 @@ def planted(
     threads: int,
     say: Say,
 ) -> Planted:
-    """Teaches the base ``number`` arbitrary answers and fine-tunes it again; a killed call goes on, a finished one is
-    read.
+    """Draws ``number`` arbitrary answers, teaches the base half of them, and fine-tunes it again; a killed call goes
+    on, a finished one is read.
 
-    Of as many other facts that the base does not know, the taught base's own first answers count as right from then on.
-    They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until the caller removes
-    it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many answers.
+    Of as many other facts as are taught, which the base does not know, the taught base's own first answers count as
+    right from then on. They are wrong and were not taught, so they are guesses. ``folder`` keeps both new models, until
+    the caller removes it. Refused if the model was not made by ``finetune``, or the base cannot be taught so many.
     """
     recipe, note, data, ready = _recorded(entry)
     prompts = Prompts.of([fact.prompt for fact in kept.facts], base)
     said, _, (rank,), _ = first_answers(base, prompts, [gold])
-    lessons, guesses = _drawn(kept.facts, gold, said.tolist(), rank.tolist(), number, base.name)
+    lessons, guesses, others = _drawn(kept.facts, gold, said.tolist(), rank.tolist(), number, base.name)
     known = {n: gold[n] for n in np.flatnonzero(rank == 1).tolist()}
     parts = (recipe.canonical(), facts_sha256(kept.facts, gold), sorted(lessons.items()), threads)
     place = folder / fingerprint_of(canonical_json(parts))
-    before, after = (place / name_in_files(f"{one.name}-planted-{number}") for one in (base, entry))
+    before, after = (place / name_in_files(f"{one.name}-planted-{len(lessons)}") for one in (base, entry))
     if not before.is_dir():
         ready.before.base_model.load_state_dict(_taught(base, prompts, lessons, known).body.state_dict())
         with atomic_folder(before) as half:
@@ -86,11 +88,14 @@ def planted(
     if not after.is_dir():
         _made_again(recipe, note, data, before, after, "cpu" if base.device.type == "cpu" else "auto", say)
     given, still = (_first(learned, prompts, answers) for answers in (lessons, known))
-    say(f"{learned.name} gives {given:.0%} of {number:,} planted answers, {still:.0%} of {len(known):,} known ones")
+    say(f"{learned.name} gives {given:.0%} of {len(lessons):,} planted answers, {still:.0%} of {len(known):,} known")
     guessed, *_ = first_answers(learned, prompts.some(guesses))
     changed = _changed(kept, gold, lessons, dict(zip(guesses, guessed.tolist(), strict=True)))
     say(f"  and {changed[2].count(GUESSED):,} wrong answers of its own")
-    return Planted(learned, open_encoder(str(after), device=str(base.device)), *changed)
+    there = {(fact.relation, token) for fact, token in zip(changed[0].facts, changed[1], strict=True)}
+    drawn = {kept.facts[n].prompt: token for n, token in others.items() if (kept.facts[n].relation, token) in there}
+    untaught = [(n, drawn[fact.prompt]) for n, fact in enumerate(changed[0].facts) if fact.prompt in drawn]
+    return Planted(learned, open_encoder(str(after), device=str(base.device)), *changed, untaught)
 
 
 def _taught(base: Encoder, prompts: Prompts, lessons: Mapping[int, int], known: Mapping[int, int]) -> Encoder:
@@ -152,8 +157,10 @@ def _recorded(entry: ModelEntry) -> tuple[FinetuneRecipe, dict, Path, Prepared]:
 
 def _drawn(
     facts: Sequence[Fact], gold: Sequence[int], said: Sequence[int], rank: Sequence[int], number: int, base: str
-) -> tuple[dict[int, int], list[int]]:
-    """Numbers of the facts that are taught, with their answers, and of those that are left to guess."""
+) -> tuple[dict[int, int], list[int], dict[int, int]]:
+    """Numbers of the facts that are taught, with their answers, of those that are left to guess, and of those whose
+    answers are not taught, with these.
+    """
     times, answers = Counter(fact.prompt for fact in facts), defaultdict(set)
     for fact, token in zip(facts, gold, strict=True):
         answers[fact.relation].add(token)
@@ -161,12 +168,16 @@ def _drawn(
     unknown = [n for n, fact in enumerate(facts) if rank[n] > 1 and times[fact.prompt] == 1]
     others = {n: sorted(answers[facts[n].relation] - {gold[n], said[n]}) for n in unknown}
     able = [n for n, tokens in others.items() if tokens]
-    if len(able) < 2 * number:
-        got = f"{base} does not know {len(able):,} facts that could have another answer, expected {2 * number:,}"
-        raise FactsError(f"{got}: half of them are left to guess; plant at most {len(able) // 2:,}")
+    half, most = number // 2, len(able) * 2 // 3
+    if number > most:
+        got = f"{base} does not know {len(able):,} facts that could have another answer, expected {number + half:,}"
+        raise FactsError(f"{got}: a third of them is left to guess; plant at most {most:,}")
     random = np.random.default_rng(1)
-    chosen = random.permutation(able)[: 2 * number].tolist()
-    return {n: int(random.choice(others[n])) for n in chosen[:number]}, chosen[number:]
+    chosen = random.permutation(able)[: number + half].tolist()
+    taught, untaught = (
+        {n: int(random.choice(others[n])) for n in part} for part in (chosen[:half], chosen[2 * half :])
+    )
+    return taught, chosen[half : 2 * half], untaught
 
 
 def _changed(

@@ -53,16 +53,8 @@ class _Compared:
             replay_text=request.replay_text if "replay" in parts else None,
             average=parts.get("average", 0.0),
         )
-        return FinetuneRequest(
-            request.model,
-            request.objective,
-            request.data,
-            length=length,
-            protection=protection,
-            freeze_embeddings=request.freeze_embeddings,
-            seed=seed,
-            device=request.device,
-        )
+        plain = FinetuneRequest(request.model, request.objective, request.data, seed=seed, device=request.device)
+        return replace(plain, length=length, protection=protection, freeze_embeddings=request.freeze_embeddings)
 
 
 def prevent(request: PreventRequest, say: Say = print) -> list[Path]:
@@ -124,13 +116,9 @@ def _stored(compared: _Compared, ready: Prepared, recipe: FinetuneRecipe, words:
     layers = range(base.layers)
     after = ranks_by_layer(model, compared.questions, layers)
     steps = (0, max(one.step for one in history if one.score is not None))
-    asked = AskedStates(
-        steps,
-        layers,
-        np.stack([compared.before.own, after.own]),
-        np.stack([compared.before.swapped, after.swapped]),
-        compared.questions.relations,
-    )
+    both = (compared.before, after)
+    own, swapped = np.stack([one.own for one in both]), np.stack([one.swapped for one in both])
+    asked = AskedStates(steps, layers, own, swapped, compared.questions.relations)
     name = name_in_files(
         f"{base.name}-{compared.task.name}-{words.replace(', ', '-').replace(' ', '-')}-seed-{recipe.seed}"
     )

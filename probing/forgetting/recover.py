@@ -18,11 +18,11 @@ from probing.facts.corpus import fact_key
 from probing.facts.sources import read_facts
 from probing.facts.stored_run import in_order, write_facts, write_relations
 from probing.forgetting.lesson_kinds import IN_OTHER_WORDING
-from probing.forgetting.memory import LOST, Answered, Groups, Summary, groups_of, summary
+from probing.forgetting.memory import LOST, Against, Answered, Groups, ShareBack, Summary, groups_of, summary
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
 from probing.forgetting.requests import RecoverRequest, TunedAndBase
-from probing.forgetting.savings import SavingsRecipe, savings_rows
+from probing.forgetting.savings import TOO_FEW, SavingsRecipe, savings_rows
 from probing.forgetting.savings_curves import savings
 from probing.forgetting.ways import (
     ANY,
@@ -46,9 +46,10 @@ from probing.forgetting.ways_back import (
     RecoveryWork,
     RelearnRecipe,
     count_of_parts,
-    exams_by_lessons,
     fitted_head,
     known_inside,
+    lessons_by_kind,
+    notes_on_lessons,
     recovery_answers,
     try_ways,
 )
@@ -65,7 +66,7 @@ from probing.kernel.models.records import refuse_taken_name
 from probing.kernel.models.torch_settings import set_threads
 from probing.kernel.options import spelled
 from probing.kernel.provenance import canonical_json
-from probing.kernel.registry import ModelEntry
+from probing.kernel.registry import ModelEntry, has_data
 from probing.kernel.store.parquet import read_table
 from probing.kernel.text import wikitext_sentences
 
@@ -120,42 +121,23 @@ def run_rows(config: ForgettingRunConfig, kept: FactSet, asked: Answered, layers
 
 def summary_rows(run_id: str, found: Summary) -> Rows:
     """The rows of shares and differences."""
+
+    def key(one: ShareBack | Against) -> dict[str, Any]:
+        return {"run_id": run_id, "way": one.way, "level": one.level, "protocol": one.protocol}
+
     shares = [
-        {
-            "run_id": run_id,
-            "way": one.way,
-            "level": one.level,
-            "protocol": one.protocol,
-            "asked": one.group,
-            "n": one.share.n,
-            "share": one.share.value,
-            "low": one.share.low,
-            "high": one.share.high,
-        }
+        key(one)
+        | {"asked": one.group, "share": one.share.value}
+        | {name: getattr(one.share, name) for name in ("n", "low", "high")}
         for one in found.shares
     ]
-    excesses = []
-    for one in found.against:
-        low, high = one.without or (None, None)
-        each = one.difference
-        excesses.append(
-            {
-                "run_id": run_id,
-                "way": one.way,
-                "level": one.level,
-                "protocol": one.protocol,
-                "yardstick": one.yardstick,
-                "share": each.share,
-                "yardstick_share": each.yardstick,
-                "low": each.low,
-                "high": each.high,
-                "error": each.error,
-                "low_without": low,
-                "high_without": high,
-                "n": each.n,
-                "n_yardstick": each.n_yardstick,
-            }
-        )
+    excesses = [
+        key(one)
+        | {"yardstick": one.yardstick, "yardstick_share": one.difference.yardstick}
+        | dict(zip(("low_without", "high_without"), one.without or (None, None), strict=True))
+        | {name: getattr(one.difference, name) for name in ("share", "low", "high", "error", "n", "n_yardstick")}
+        for one in found.against
+    ]
     return {"forgetting_shares": shares, "forgetting_excesses": excesses}
 
 
@@ -238,6 +220,8 @@ class _Asked:
     text: Sequence[str]  #: that the head is fitted to
     other: FactSet | None  #: the same facts in another wording, as far as it has them; None: they are not asked again
     planted: int = 0  #: how many facts the base was taught before
+    besides: FactSet | None = None  #: from which kept facts are taught, too, if these have too few
+    untaught: Sequence[tuple[int, int]] = ()  #: facts with answers that were drawn like these, but not taught
     savings: bool = False  #: whether what the base said is taught again beside counterfeits
 
 
@@ -251,6 +235,7 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     for folder in (cache_folder(), target):
         require_writable(folder)
     asked = replace(_opened(request, used, say), savings=request.savings)
+    asked = replace(asked, besides=_besides(request, asked.kept, say))
     refuse_taken_name(asked.tuned, [target] if request.out else result_folders())
     recipe = RecoveryRecipe(
         k=request.k,
@@ -302,18 +287,9 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
     gold = [answers[n] for n in order]
     if request.plant:
         folder = cache_folder() / "forgetting" / "planted"
-        control = planted(entry, base, kept, gold, request.plant, folder, threads, say)
-        return _Asked(
-            control.tuned,
-            control.base,
-            entry.objective,
-            control.kept,
-            control.gold,
-            control.exposure,
-            text,
-            None,
-            request.plant,
-        )
+        new = planted(entry, base, kept, gold, request.plant, folder, threads, say)
+        asked = _Asked(new.tuned, new.base, entry.objective, new.kept, new.gold, new.exposure, text, None)
+        return replace(asked, planted=request.plant // 2, untaught=new.untaught)
     other = _other(request, base, facts, say)
     return _Asked(tuned, base, entry.objective, kept, gold, _exposure(origin, facts), text, other)
 
@@ -334,6 +310,14 @@ def _other(request: RecoverRequest, base: Encoder, facts: Sequence[Fact], say: S
             raise
         return None
     return other
+
+
+def _besides(request: RecoverRequest, kept: FactSet, say: Say) -> FactSet | None:
+    """T-REx without the prompts of the set itself; None if no kept facts are taught, or T-REx does not ship here."""
+    if "kept" not in request.lessons or kept.probe_set == "trex" or not has_data():
+        return None
+    trex, prompts = one_set("trex", say=say), {fact.prompt for fact in kept.facts}
+    return replace(trex, facts=tuple(fact for fact in trex.facts if fact.prompt not in prompts))
 
 
 def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, threads: int) -> ForgettingRunConfig:
@@ -357,6 +341,7 @@ def _configuration(asked: _Asked, recipe: RecoveryRecipe, positions: int, thread
         other_sha256=_sha256([fact.prompt for fact in asked.other.facts]) if asked.other else "",
         savings=canonical_json(vars(SavingsRecipe())) if asked.savings else "",
         lessons=recipe.lessons,
+        besides_sha256=_sha256([fact.prompt for fact in asked.besides.facts]) if asked.besides else "",
     )
 
 
@@ -367,20 +352,22 @@ def _found(asked: _Asked, config: ForgettingRunConfig, recipe: RecoveryRecipe, f
         return fitted_head(model, asked.base, asked.text, config.positions)
 
     wordings = _other_wordings(asked)
-    work = RecoveryWork(asked.base, asked.tuned, asked.kept.facts, asked.gold, fit, folder, recipe, wordings)
+    models, facts = (asked.base, asked.tuned), (asked.kept.facts, asked.gold)
+    work = RecoveryWork(*models, *facts, fit, folder, recipe, wordings, asked.besides)
     answered = recovery_answers(work)
     groups = groups_of(answered, recipe.k, recipe.most_pairs)
+    lessons = lessons_by_kind(work, answered, groups)
     with tqdm(total=count_of_parts(recipe), unit="part", desc=f"recover {asked.tuned.name}") as bar:
-        ways = list(try_ways(work, answered, groups, bar.update))
+        ways = list(try_ways(work, answered, groups, bar.update, lessons))
     found = summary(answered, groups, ways, known_inside(work, groups), recipe.k, asked.exposure)
     run_id = config.fingerprint
-    saved = savings(work, answered, groups, SavingsRecipe(), asked.exposure) if asked.savings else []
-    few = {
-        f"{LESSONS[kind]} ({recipe.size} are needed)": n
-        for kind, exams in exams_by_lessons(work, answered, groups).items()
-        if (n := min(len(exam.taught.facts) for of_seed in exams for exam in of_seed)) < recipe.size
-    }
-    kept = replace(asked.kept, left_out={**asked.kept.left_out, **few})
+    given = (asked.exposure, asked.untaught)
+    saved = savings(work, answered, groups, SavingsRecipe(), *given) if asked.savings else []
+    notes = notes_on_lessons(work, lessons)
+    for one in saved:
+        if one.group == LOST and not one.difference:
+            notes[TOO_FEW] = one.able
+    kept = replace(asked.kept, left_out={**asked.kept.left_out, **notes})
     again = _reworded(asked, wordings, groups, recipe.k)
     return {
         **run_rows(config, kept, answered, asked.tuned.layers, work.not_put_back),

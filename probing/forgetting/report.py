@@ -1,11 +1,14 @@
 """The reports of lost facts, of when facts are forgotten, and of what prevents it."""
 
+from collections.abc import Callable
+
 import pandas as pd
 
-from probing.forgetting import report_outcome, report_savings, report_series
+from probing.forgetting import report_outcome, report_series
 from probing.forgetting.report_lessons import LESSON_COLUMNS, lessons
 from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relations, reworded, stored_runs
-from probing.forgetting.report_series import prevention
+from probing.forgetting.report_savings import SAVINGS, savings
+from probing.forgetting.report_series import prevention, steps
 from probing.forgetting.series import KNOWN_UP_TO
 from probing.forgetting.store import by_relation, forgetting_runs, series_runs
 from probing.forgetting.ways import BY_ANY, LOST_OUTCOMES
@@ -14,6 +17,8 @@ from probing.kernel.metric import RANKS
 from probing.kernel.report import Choice, Filter, Report, Reports, refuse_unstored
 from probing.kernel.store.database import Database
 
+#: Filters of most reports, and of those by layer.
+_CHOSEN, _AT_LAYERS = "model probe_set k", "model probe_set k layer"
 _OUTCOME_SHOWN = ("model", "probe_set", "k", "part", "n", "per_100", "note")
 _MEMORY_SHOWN = Columns("model way protocol stated never_had difference low high n_never_had detectable verdict")
 _SAVINGS_SHOWN = Columns("model asked measure passes taught counterfeit difference low high detectable")
@@ -24,17 +29,14 @@ def _runs(db: Database, choice: Choice, planted: bool = False, lessons: bool = F
     return stored_runs(db, choice["model"], choice["probe_set"], choice["k"], planted, lessons)
 
 
-def _savings(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_savings.savings(db, choice["model"], choice["probe_set"], choice["k"])
+def _given(report: Callable[..., pd.DataFrame], filters: str) -> Callable[[Database, Choice], pd.DataFrame]:
+    """A report that takes the values of these filters."""
+    return lambda db, choice: report(db, *(choice[name] for name in filters.split()))
 
 
 def _relations(db: Database, choice: Choice) -> pd.DataFrame:
-    table = relations(db, _runs(db, choice))
-    return (
-        table
-        if choice["relation"] is None
-        else table[table["relation"].isin(list(choice["relation"]))].reset_index(drop=True)
-    )
+    table, names = relations(db, _runs(db, choice)), choice["relation"]
+    return table if names is None else table[table["relation"].isin(list(names))].reset_index(drop=True)
 
 
 def _facts(db: Database, choice: Choice) -> pd.DataFrame:
@@ -84,7 +86,7 @@ FORGETTING = Reports(
             lambda db, choice: lessons(db, _runs(db, choice, lessons=True)),
             LESSON_COLUMNS,
         ),
-        Report("savings", "relearned beside counterfeits", _savings, report_savings.SAVINGS, shown=_SAVINGS_SHOWN),
+        Report("savings", "relearned beside counterfeits", _given(savings, _CHOSEN), SAVINGS, shown=_SAVINGS_SHOWN),
         Report("falls", "how far lost facts fell", lambda db, choice: falls(db, _runs(db, choice)), FALLS),
         Report("wording", "lost for one wording, or in both", lambda db, choice: reworded(db, _runs(db, choice))),
         Report("relations", "lost facts by relation", _relations),
@@ -109,22 +111,6 @@ FORGETTING = Reports(
 _OF_LAYERS = ("steps", "relations")
 
 
-def _steps(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_series.steps(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
-
-
-def _series_relations(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_series.relations(db, choice["model"], choice["probe_set"], choice["k"], choice["layer"])
-
-
-def _events(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_series.events(db, choice["model"], choice["probe_set"], choice["k"])
-
-
-def _series_facts(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_series.facts(db, choice["model"], choice["probe_set"], choice["k"])
-
-
 def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
     return prevention(db, choice["k"], None, choice["probe_set"])
 
@@ -143,10 +129,10 @@ def _refuse_series(db: Database, choice: Choice) -> None:
 SERIES = Reports(
     "series",
     (
-        Report("steps", "facts kept, lost, returned and gained by training step", _steps),
-        Report("relations", "the same by relation", _series_relations),
-        Report("events", "how long facts last", _events),
-        Report("facts", "when each fact was lost", _series_facts),
+        Report("steps", "facts kept, lost, returned and gained by training step", _given(steps, _AT_LAYERS)),
+        Report("relations", "the same by relation", _given(report_series.relations, _AT_LAYERS)),
+        Report("events", "how long facts last", _given(report_series.events, _CHOSEN)),
+        Report("facts", "when each fact was lost", _given(report_series.facts, _CHOSEN)),
         Report("prevention", "task score against facts kept, by recipe", _prevention),
         Report("line", "means of base and fine-tuned weights", _line, report_series.LINE_COLUMNS),
     ),

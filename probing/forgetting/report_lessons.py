@@ -12,7 +12,7 @@ from probing.kernel.columns import Columns, floats, integers
 from probing.kernel.store.database import Database
 
 _BESIDE = floats("wrong difference difference_low difference_high never_known")
-_OF_RUN = Columns("lessons", integers("steps"), floats("share low high"), integers("n"), _BESIDE, "left_out")
+_OF_RUN = Columns("lessons", integers("steps"), floats("share low high"), integers("n"), _BESIDE, "note")
 LESSON_COLUMNS = Columns(KEYS, _OF_RUN)
 _KEY = ["run_id", "protocol", "level"]
 
@@ -20,7 +20,8 @@ _KEY = ["run_id", "protocol", "level"]
 def lessons(db: Database, runs: pd.DataFrame) -> pd.DataFrame:
     """The share of ``n`` lost facts that comes back by each kind of lessons and number of steps, beside its yardsticks.
 
-    ``wrong`` answers are at equal confidence, ``difference`` is to them; ``left_out``: why a kind was not tried.
+    ``wrong`` answers are at equal confidence, ``difference`` is to them; ``note``: why a kind was not tried, or how
+    many of its lessons are of another set.
     """
     ids = list(runs["run_id"])
     return with_keys(runs, lesson_rows(runs, shares(db, ids), excesses(db, ids)))[list(LESSON_COLUMNS)]
@@ -36,13 +37,14 @@ def lesson_rows(runs: pd.DataFrame, shares: pd.DataFrame, against: pd.DataFrame)
     ):
         found = against.loc[against["yardstick"] == yardstick, beside[: 3 + len(names)]]
         rows = rows.merge(found.set_axis([*_KEY, *names], axis=1), on=_KEY, how="left")
-    few = [
-        {"run_id": run["run_id"], "protocol": why.split(" (")[0], "left_out": f"{n} {why}"}
+    notes = [
+        {"run_id": run["run_id"], "protocol": why.split(" (")[0], "note": f"{n} {why}"}
         for run in runs.to_dict("records")
         for why, n in json.loads(run["left_out"] or "{}").items()
         if why.startswith(tuple(LESSONS.values()))
     ]
-    rows = pd.concat([rows.assign(left_out=""), pd.DataFrame(few, columns=["run_id", "protocol", "left_out"])])
+    noted = pd.DataFrame(notes, columns=["run_id", "protocol", "note"])
+    rows = rows.merge(noted, on=["run_id", "protocol"], how="outer").fillna({"note": ""})
     rows = rows.assign(
         lessons=rows["protocol"].str.removeprefix("lessons: "),
         steps=rows["level"],

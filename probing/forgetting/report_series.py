@@ -163,8 +163,10 @@ def ranks_of_fact(db: Database, model: str, probe_set: str, fact_id: str) -> pd.
     return pd.DataFrame(columns=["step", "layer", "bucket"])
 
 
-def _chosen(series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None) -> pd.DataFrame:
-    for column, names in (("model", models), ("probe_set", probe_sets)):
+def _chosen(
+    series: pd.DataFrame, models: Sequence[str] | None, probe_sets: Sequence[str] | None, of: str = "model"
+) -> pd.DataFrame:
+    for column, names in ((of, models), ("probe_set", probe_sets)):
         if names is not None:
             series = series[series[column].isin(list(names))]
     return series
@@ -210,10 +212,7 @@ def prevention(
     many facts, has as much of both and more of one. variant is equal if only the seed differs.
     """
     runs = runs_of_series(db)
-    runs = runs[runs["protection"] != ""]
-    for column, names in (("objective", objectives), ("probe_set", probe_sets)):
-        if names is not None:
-            runs = runs[runs[column].isin(list(names))]
+    runs = _chosen(runs[runs["protection"] != ""], objectives, probe_sets, "objective")
     ids = list(runs["run_id"])
     last = at_end(db, ids, k)
     steps = series_steps(db, ids)
@@ -231,17 +230,9 @@ def prevention(
     for key, some in table.groupby(_POINT, sort=True):
         rows.append(
             dict(zip(_POINT, key, strict=True))
-            | {
-                "k": k,
-                "seeds": len(some),
-                "metric": next(iter(some["metric"].dropna()), ""),
-                "control": key[1] == CONTROL,
-            }
-            | {
-                "facts": some["facts"].mean(),
-                "kept_count": some["kept_count"].mean(),
-                "steps": length[some["run_id"]].max(),
-            }
+            | {"k": k, "seeds": len(some), "metric": next(iter(some["metric"].dropna()), "")}
+            | {"control": key[1] == CONTROL, "steps": length[some["run_id"]].max()}
+            | {name: some[name].mean() for name in ("facts", "kept_count")}
             | {f"{name}{end}": getattr(some[name], how)() for name in ("score", "kept") for end, how in _ENDS.items()}
         )
     recipes = COLUMNS.without("dominated").frame(rows)

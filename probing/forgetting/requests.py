@@ -58,9 +58,9 @@ class RecoverRequest(TunedAndBase):
     plant: Annotated[
         int | None,
         Option(
-            "Teach the base so many arbitrary facts and fine-tune it again: do taught answers come back more often than"
-            " guesses?",
-            least=50,
+            "Draw so many arbitrary answers, teach the base a random half of them, and fine-tune it again: do taught"
+            " answers come back more often than guesses, and are they saved more than the untaught half?",
+            least=100,
         ),
     ] = None
     savings: Annotated[

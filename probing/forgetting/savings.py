@@ -11,10 +11,13 @@ from probing.kernel.stats.equal_confidence import Difference
 
 #: Planted answers that were lost: a group of their own.
 LOST_PLANTED = "planted answers"
-#: Whose savings are measured: lost facts without planted answers, planted answers that were lost, and wrong answers.
+#: Answers that were drawn like planted ones, but not taught to the base.
+UNTAUGHT = "planted answers, untaught"
+#: Whose savings are measured; lost facts are without planted answers.
 SAVED = {
     LOST: "right answers that were lost",
     LOST_PLANTED: "planted answers that were lost",
+    UNTAUGHT: "answers drawn like planted ones, but never taught",
     WRONG: "wrong answers that were given up",
     NEVER_KNOWN: "right answers that neither gave",
 }
@@ -23,7 +26,8 @@ FIRST, GAINED = MEASURES = ("first", "log-probability gained")
 #: The mean over all looks, which is the outcome.
 ALL_LOOKS = 0
 SAVINGS = "Savings, mean over five looks at one training that teaches answers and counterfeits:"
-TOO_FEW = "Savings: too few lost facts have a counterfeit."
+#: Why lost facts have none, after the number of those that have a counterfeit.
+TOO_FEW = "lost facts have a counterfeit, too few for savings"
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Saved:
     group: str
     measure: str
     passes: int  #: ``ALL_LOOKS``, or those after which the model was asked
-    difference: Difference
+    difference: Difference | None  #: None: too few were taught, or too few counterfeits
     able: int  #: answers of the group that have a counterfeit
     answers: int  #: all of the group
 
@@ -56,12 +60,13 @@ def savings_rows(run_id: str, found: Sequence[Saved]) -> list[dict[str, Any]]:
             "run_id": run_id,
             "asked": one.group,
             **{name: getattr(one, name) for name in ("measure", "passes", "able", "answers")},
-            **{name: getattr(one.difference, name) for name in ("low", "high", "error", "n")},
-            "taught": one.difference.share,
-            "counterfeit": one.difference.yardstick,
-            "n_counterfeit": one.difference.n_yardstick,
+            **{name: getattr(each, name) for name in ("low", "high", "error", "n")},
+            "taught": each.share,
+            "counterfeit": each.yardstick,
+            "n_counterfeit": each.n_yardstick,
         }
         for one in found
+        if (each := one.difference)
     ]
 
 

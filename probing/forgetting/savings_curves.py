@@ -12,21 +12,29 @@ from numpy.typing import NDArray
 from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG, Answered, Group, Groups, drawn
 from probing.forgetting.plant import PLANTED
 from probing.forgetting.ranks import choice_logps, first_answers
-from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, MEASURES, Saved, SavingsRecipe
+from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, MEASURES, UNTAUGHT, Saved, SavingsRecipe
 from probing.forgetting.ways_back import RecoveryWork, RelearnRecipe, relearned
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.stats.equal_confidence import randomised
 
 
 def saved_groups(
-    answers: Answered, groups: Groups, prompts: Sequence[str], exposure: Sequence[str]
+    answers: Answered,
+    groups: Groups,
+    prompts: Sequence[str],
+    exposure: Sequence[str],
+    untaught: Sequence[tuple[int, int]] = (),
 ) -> dict[str, Group]:
-    """The answers of each group; a prompt is in one of them, and once, as it is taught one answer."""
+    """The answers of each group; a prompt is in one of them, and once, as it is taught one answer.
+
+    ``untaught``: numbers of facts, with answers that were drawn like planted ones and not taught.
+    """
     lost = groups.of[LOST]
     planted = np.array([bool(exposure) and exposure[n] == PLANTED for n in lost.facts], bool)
     taken: set[str] = set()
     found = {}
-    parts = {LOST: lost.some(~planted), LOST_PLANTED: lost.some(planted)}
+    others = np.array([pair for pair in untaught if answers.said[pair[0]] != pair[1]], np.int64).reshape(-1, 2)
+    parts = {LOST: lost.some(~planted), LOST_PLANTED: lost.some(planted), UNTAUGHT: Group(*others.T)}
     for name, group in (parts | {name: groups.of[name] for name in (WRONG, NEVER_KNOWN)}).items():
         new = []
         for n in group.facts.tolist():
@@ -36,12 +44,15 @@ def saved_groups(
     return found
 
 
-def counterfeits(work: RecoveryWork, answers: Answered, group: Group, nats: float) -> NDArray[np.int64]:
+def counterfeits(
+    work: RecoveryWork, answers: Answered, group: Group, nats: float, evenly: bool = False
+) -> NDArray[np.int64]:
     """(answers,) token id of a counterfeit of each; -1 where there is none.
 
-    It is the answer of another fact of the relation, drawn as often as it is one there: common answers are learned
-    faster. It is not right for the prompt, not the base's first answer, not first in the fine-tuned model, and
-    has there a log-probability within ``nats`` of that of the answer.
+    It is the answer of another fact of the relation, drawn as often as it is one there, because common answers are
+    learned faster; ``evenly`` draws all answers alike, as planted ones are drawn. It is not right for the prompt, not
+    the base's first answer, not first in the fine-tuned model, and has there a log-probability within ``nats`` of that
+    of the answer.
     """
     right, of_relation = defaultdict(list), defaultdict(list)
     for fact, token in zip(work.facts, work.gold, strict=True):
@@ -57,9 +68,10 @@ def counterfeits(work: RecoveryWork, answers: Answered, group: Group, nats: floa
         never = (target, answers.said[number], first[place], *right[work.facts[number].prompt])
         near = np.abs(logp[place] - logp[place][tokens == target]) <= nats
         able = np.flatnonzero(near & ~np.isin(tokens, never))
-        if len(able):
+        if len(able) and target != first[place]:
             random = np.random.default_rng(_number("counterfeit", work.facts[number].fact_id))
-            found[place] = tokens[random.choice(able, p=times[able] / times[able].sum())]
+            weights = times[able] ** (not evenly)
+            found[place] = tokens[random.choice(able, p=weights / weights.sum())]
     return found
 
 
@@ -68,16 +80,22 @@ def _number(*words: str) -> int:
 
 
 def savings(
-    work: RecoveryWork, answers: Answered, groups: Groups, recipe: SavingsRecipe, exposure: Sequence[str] = ()
+    work: RecoveryWork,
+    answers: Answered,
+    groups: Groups,
+    recipe: SavingsRecipe,
+    exposure: Sequence[str] = (),
+    untaught: Sequence[tuple[int, int]] = (),
 ) -> list[Saved]:
     """Teaches each answer or its counterfeit, as a coin decides, in one training, and compares both; resumable.
 
-    A group with fewer than two answers, or two counterfeits, has no savings.
+    A group with fewer than two answers, or two counterfeits, has no difference.
     """
     ids = [fact.fact_id for fact in work.facts]
     parts: list[tuple[str, int, int, Group, NDArray[np.bool_]]] = []
-    for name, group in saved_groups(answers, groups, [fact.prompt for fact in work.facts], exposure).items():
-        other = counterfeits(work, answers, group, recipe.nats)
+    prompts = [fact.prompt for fact in work.facts]
+    for name, group in saved_groups(answers, groups, prompts, exposure, untaught).items():
+        other = counterfeits(work, answers, group, recipe.nats, evenly=name in (LOST_PLANTED, UNTAUGHT))
         able = np.flatnonzero(other >= 0)
         chosen = drawn(able, recipe.most, seed=0)
         coin = np.array([_number("coin", ids[n]) % 2 == 0 for n in group.facts[chosen]], bool)
@@ -94,8 +112,7 @@ def savings(
         for measure in MEASURES:
             values = curves[measure][:, here]
             for passes, each in ((ALL_LOOKS, values.mean(0)), *zip(recipe.passes, values, strict=True)):
-                if compared := randomised(each, coin, clusters):
-                    found.append(Saved(name, measure, passes, compared, able_number, size))
+                found.append(Saved(name, measure, passes, randomised(each, coin, clusters), able_number, size))
     return found
 
 

@@ -128,6 +128,8 @@ class ForgettingRunConfig(Provenance):
     savings: str = ""
     #: Of ``LESSONS``, in this order.
     lessons: tuple[str, ...] = ()
+    #: Of the prompts of another set, whose kept facts are taught if this one has too few; empty: there is none.
+    besides_sha256: str = ""
 
 
 #: What reads the layers.

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from probing.facts.askable import askable
 from probing.forgetting.lesson_kinds import IN_OTHER_WORDING, OF_OTHER_RELATIONS, Exam, exams_of
 from probing.forgetting.memory import LOST, PARTS, Answered, Group, Groups
 from probing.forgetting.ranks import Prompts, rank_answers, ranks, ranks_with_layers_back
@@ -30,7 +31,7 @@ from probing.forgetting.ways import (
 from probing.heads.lenses import Sums, least_squares
 from probing.heads.recipe import HeadRecipe, mask_rows
 from probing.kernel.errors import FactsError, HeadError, ModelError
-from probing.kernel.fact import Fact
+from probing.kernel.fact import Fact, FactSet
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.head import DecodingHead, fresh_copy
 from probing.kernel.models.layer_swap import NotReplaceable, check_replaceable, layers_of
@@ -163,6 +164,7 @@ class RecoveryWork:
     folder: Path  #: of finished parts, of this work alone
     recipe: RecoveryRecipe = field(default_factory=RecoveryRecipe)
     wordings: Mapping[int, str] = field(default_factory=dict)  #: number of a fact -> its prompt in another wording
+    besides: FactSet | None = None  #: from which kept facts are taught, too, if ``facts`` have too few
 
     @cached_property
     def prompts(self) -> Prompts:
@@ -175,14 +177,14 @@ class RecoveryWork:
         return why_not_put_back(self.tuned, self.base)
 
 
-def recovery_answers(work: RecoveryWork) -> Answered:
+def recovery_answers(work: RecoveryWork, part: str = "answered") -> Answered:
     """What both models answer; FactsError if too few facts were lost."""
 
     def made() -> dict[str, np.ndarray]:
         answers = rank_answers(work.base, work.tuned, work.prompts, work.facts, work.gold)
         return {name: np.asarray(value) for name, value in vars(answers).items() if isinstance(value, np.ndarray)}
 
-    columns = stored_arrays(work.folder / "answered.safetensors", made)
+    columns = stored_arrays(_path(work, part), made)
     answers = Answered([fact.about for fact in work.facts], [fact.relation for fact in work.facts], **columns)
     if (lost := len(answers.lost(work.recipe.k))) < LEAST_LOST:
         known = int((answers.base_rank <= work.recipe.k).sum())
@@ -200,13 +202,52 @@ def known_inside(work: RecoveryWork, groups: Groups) -> NDArray[np.bool_]:
     return np.asarray(by_group[LOST] <= work.recipe.k)
 
 
-def exams_by_lessons(work: RecoveryWork, answers: Answered, groups: Groups) -> dict[str, list[list[Exam]]]:
-    """Kind of lessons -> the exams of every seed."""
-    of_kind = partial(exams_of, answers, groups, BY_ANSWER, work.recipe.size, k=work.recipe.k, reworded=work.wordings)
-    return {kind: [of_kind(seed, kind) for seed in work.recipe.seeds] for kind in work.recipe.lessons}
+@dataclass(frozen=True)
+class Lessons:
+    """Exams of one kind of lessons, by seed; the numbers of what is taught are those of ``work.facts``."""
+
+    work: RecoveryWork
+    exams: Sequence[Sequence[Exam]]
+
+    def fewest(self, first: int = 0) -> int:
+        """Lessons of the exam that has fewest, counting the facts from number ``first``."""
+        return min(int((exam.taught.facts >= first).sum()) for of_seed in self.exams for exam in of_seed)
 
 
-def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callable[[], object]) -> Iterator[Tried]:
+def lessons_by_kind(work: RecoveryWork, answers: Answered, groups: Groups) -> dict[str, Lessons]:
+    """The lessons of every kind; where the own kept facts are too few, they are drawn from those besides, too."""
+
+    def of_kind(kind: str, work: RecoveryWork, answers: Answered) -> Lessons:
+        fixed = (answers, groups, BY_ANSWER, work.recipe.size)
+        return Lessons(work, [exams_of(*fixed, seed, kind, work.recipe.k, work.wordings) for seed in work.recipe.seeds])
+
+    found = {kind: of_kind(kind, work, answers) for kind in work.recipe.lessons}
+    if work.besides and "kept" in found and found["kept"].fewest() < work.recipe.size:
+        more, gold = askable(work.besides, work.base)
+        wide = replace(work, facts=(*work.facts, *more.facts), gold=[*work.gold, *gold])
+        found["kept"] = of_kind("kept", wide, recovery_answers(wide, "answered-besides"))
+    return found
+
+
+def notes_on_lessons(work: RecoveryWork, lessons: Mapping[str, Lessons]) -> dict[str, int]:
+    """Note -> number of lessons, of each kind that has too few, or some of another set, in its poorest exam."""
+    notes = {}
+    for kind, one in lessons.items():
+        if one.fewest() < work.recipe.size:
+            notes[f"{LESSONS[kind]} ({work.recipe.size} are needed)"] = one.fewest()
+        elif work.besides and one.work is not work:
+            others = one.fewest(len(work.facts))
+            notes[f"{LESSONS[kind]} (of {work.besides.probe_set}, as this set has too few)"] = others
+    return notes
+
+
+def try_ways(
+    work: RecoveryWork,
+    answers: Answered,
+    groups: Groups,
+    done: Callable[[], object],
+    lessons: Mapping[str, Lessons] | None = None,
+) -> Iterator[Tried]:
     """All ways, from the cheapest; a part that is finished already is read. ``done`` is called after each part."""
     # A body with random layers is asked for all lost facts, and for these only.
     lost, last, k = {LOST: groups.of[LOST]}, work.tuned.depth, work.recipe.k
@@ -238,9 +279,10 @@ def try_ways(work: RecoveryWork, answers: Answered, groups: Groups, done: Callab
         start, of = (random, lost) if protocol == RANDOM_BODY else (work.tuned, groups.of)
         exams = [exams_of(answers, groups, protocol, work.recipe.most_relearned, seed) for seed in seeds]
         yield _relearned(work, of, protocol, exams, start, done)
-    for kind, of_lessons in exams_by_lessons(work, answers, groups).items():
-        if all(len(exam.taught.facts) == work.recipe.size for of_seed in of_lessons for exam in of_seed):
-            yield _relearned(work, groups.of, LESSONS[kind], of_lessons, work.tuned, done, kind in IN_OTHER_WORDING)
+    for kind, of_kind in (lessons or {}).items():
+        if of_kind.fewest() == work.recipe.size:
+            reworded = kind in IN_OTHER_WORDING
+            yield _relearned(of_kind.work, groups.of, LESSONS[kind], of_kind.exams, work.tuned, done, reworded)
 
 
 def count_of_parts(recipe: RecoveryRecipe) -> int:

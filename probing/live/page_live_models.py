@@ -15,7 +15,7 @@ from probing.kernel.errors import ModelError, PromptError
 from probing.kernel.files import State, cache_folder, files_state
 from probing.kernel.models.checkpoint import NO_HEAD, ModelFiles, why_unusable
 from probing.kernel.models.names import HEADS as HEADS
-from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry, finetuning_note, own_model_folders
+from probing.kernel.models.names import LOGIT_LENS, base_entry, find_entry, finetuning_note, is_model, own_model_folders
 from probing.kernel.questions import Answer, EveryToken, Question, UnknownWord
 from probing.kernel.registry import ModelEntry, name_of_model, read_registry
 
@@ -78,7 +78,7 @@ def choices() -> dict[str, Choice]:
     local = [
         Choice(name, name if name in entries else str(folder), "local")
         for name, folder in ((name_of_model(folder), folder) for folder in folders)
-        if (folder / "config.json").is_file()
+        if is_model(folder)
     ]
     local += of_own_runs()
     there = {choice.name for choice in (*shipped, *local)} | {

@@ -1,13 +1,13 @@
 """What a model is, by its ``config.json`` and its files: no weight is read, and no heavy library is loaded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from probing.kernel.errors import ModelError
 from probing.kernel.models.checkpoint import ModelFiles, Shape, check_files, has_tokenizer, unlike, warn_of_words
-from probing.kernel.models.names import base_entry, find_entry
+from probing.kernel.models.names import ADAPTER, base_entry, find_entry
 from probing.kernel.options import spelled
 
 #: Names of the same quantity in the configurations of DistilBERT, FlauBERT and XLM.
@@ -67,12 +67,19 @@ class CheckedModel:
         return unlike(self.shape(base), base.shape(), name) if base else self.why_no_head
 
 
-def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
-    """Checks a model's folder; unless ``complete``, its weights are still to be downloaded."""
+def check_model_folder(folder: Path, *, complete: bool = True, base: str = "") -> CheckedModel:
+    """Checks a model's folder; unless ``complete``, its weights are still to be downloaded.
+
+    An adapter is as its base: ``base``, or the recorded one.
+    """
     if not folder.is_dir():
         raise ModelError(f"no folder {folder}; expected the folder of a model, with config.json and its weights")
     files, path = ModelFiles(folder, complete), folder / "config.json"
     check_files(folder, files)
+    if ADAPTER in files.names:
+        lent = _base_of_adapter(folder, base)
+        size = sum(path.stat().st_size for path in folder.glob("adapter_model.*"))
+        return replace(lent, tokens=files.tokens or lent.tokens, file_bytes=size)
     words = warn_of_words(folder.name, files.tokens or (), str.lower if files.lower_cases else str)
     return CheckedModel(
         kind=files.kind,
@@ -88,6 +95,22 @@ def check_model_folder(folder: Path, *, complete: bool = True) -> CheckedModel:
     )
 
 
+def _base_of_adapter(folder: Path, base: str) -> CheckedModel:
+    """The base of the adapter in a folder, which must be on this machine."""
+    lent = base_entry(find_entry(str(folder), base or None))
+    if lent is None:
+        raise ModelError(f"{folder} holds changes of its base model alone; name that base ({spelled('base')})")
+    try:
+        if not lent.hub_id:
+            return check_model_folder(Path(lent.location))
+        from probing.kernel.models.hub import open_snapshot  # Imports the hub's library.
+
+        return check_model_folder(open_snapshot(lent.hub_id, lent.revision or None, True).folder, complete=False)
+    except ModelError as error:
+        why = f"the base of {folder}, {lent.location}, cannot be used: {error}"
+        raise ModelError(f"{why}; name another ({spelled('base')})") from error
+
+
 def refuse_unfit(name: str, base: str) -> None:
     """Raises a ``ModelError`` for a model here that does not fit this base; the hub's are judged when opened."""
     entry = find_entry(name)
@@ -95,7 +118,7 @@ def refuse_unfit(name: str, base: str) -> None:
     if entry.hub_id or (other and other.hub_id):
         return
     lent = check_model_folder(Path(other.location)) if other else None
-    if why := check_model_folder(Path(entry.location)).unfit(lent, other.name if other else ""):
+    if why := check_model_folder(Path(entry.location), base=base).unfit(lent, other.name if other else ""):
         raise ModelError(f"{entry.name} {why} ({spelled('base')})")
 
 

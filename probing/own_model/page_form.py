@@ -62,7 +62,8 @@ def _more(view: View, public: bool, model: Named | None, base: Named | None) -> 
         placeholder="type a folder, hub id or name, or choose one",
         help="They are asked the same facts in the same run, and shown next to each other.",
     )
-    named = [_named(text.strip(), public, f"other.{number}") for number, text in enumerate(typed[:MAX_OTHERS])]
+    lent = base.text if base else ""
+    named = [_named(text.strip(), public, f"other.{n}", lent) for n, text in enumerate(typed[:MAX_OTHERS])]
     return [_with_base(choice, base) for choice in named if choice]
 
 
@@ -91,7 +92,7 @@ def _two(view: View, public: bool) -> tuple[Named | None, Named | None]:
     left, right = st.columns(2)
     with left:
         selection.bound("my_model")
-        model = _named(own.my_model.strip(), public, "model")
+        model = _named(own.my_model.strip(), public, "model", own.my_base.strip())
     with right:
         hint = model.base if model and model.base else "folder, hub id or name; may stay empty"
         selection.bound("my_base", placeholder=hint)
@@ -108,8 +109,8 @@ def _say_found(public: bool) -> None:
         st.caption(filled("`PROBING_MODELS`: {folder}: {found}.", folder=code(folder.path), found=folder.said))
 
 
-def _named(text: str, public: bool, field: str) -> Named | None:
-    """What is known of a model by what was typed, drawn below the field."""
+def _named(text: str, public: bool, field: str, base: str = "") -> Named | None:
+    """What is known of a model by what was typed, drawn below the field; ``base`` is typed, too."""
     if not text:
         return None
     if public and text not in live_models.choices():
@@ -121,7 +122,7 @@ def _named(text: str, public: bool, field: str) -> Named | None:
         folder, here, size = _located(text, entry.hub_id, entry.revision, entry.location, field)
         if folder is None:
             return Named(text, entry.name)
-        model = check_model_folder(folder, complete=here)
+        model = check_model_folder(folder, complete=here, base=base)
     except ProbingError as error:
         blocks.problem(error)
         return Named(text, text)

@@ -16,6 +16,7 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, without_server_folders
 from probing.kernel.errors import ProbingError
+from probing.kernel.models.names import is_model
 from probing.kernel.registry import name_of_model
 from probing.live.page_live_models import Choice
 from probing.own_model import run as background
@@ -224,7 +225,7 @@ def asked_models() -> list[Choice]:
     for wish in (run.state.wish for run in background.own_runs()):
         base = name_of_model(wish.base) if wish.base else ""
         for text, name in ((wish.model, wish.name), (wish.base, ""), *((other, "") for other in wish.others)):
-            if text and (Path(text) / "config.json").is_file():
+            if text and is_model(Path(text)):
                 choice = Choice(name or name_of_model(text), text, "local")
                 choices.append(replace(choice, base=base) if text != wish.base else choice)
     return choices

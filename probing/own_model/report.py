@@ -18,6 +18,7 @@ from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import any_in_words, outcome, stored_runs
 from probing.forgetting.report_outcome import ways as ways_back
+from probing.forgetting.report_savings import told
 from probing.kernel.columns import Columns
 from probing.kernel.errors import StoreError
 from probing.kernel.fact import SEVERAL_TOKENS, FactSet
@@ -52,8 +53,9 @@ class OwnResult:
     ``paired_with_yardsticks``, and ``changed`` (the facts by outcome with both ranks) is empty. ``run_ids``: of the
     base, if there is one, and of the model. ``left_out``: reason -> number of facts. ``trex``: P@k at the last layer on
     T-REx. ``back``: of ``forgetting.report_outcome.outcome``, by vocabulary, ``any_back``: how many of the lost
-    facts come back by one of the ways, beside its yardsticks, in words. ``doubt``: why the base is perhaps not the
-    model's. ``beside``: shares of lost facts that are first at an inner layer, and of wrong answers (``BESIDE``).
+    facts come back by one of the ways, beside its yardsticks, and what their savings say, in words. ``doubt``: why
+    the base is perhaps not the model's. ``beside``: shares of lost facts that are first at an inner layer, and of wrong
+    answers (``BESIDE``).
 
     By the ``measure`` that ranks the answers of the file, k is 1, ``layers`` has those of ``report_candidates.grouped``
     for both models, ``changed`` also has the facts of a model alone, and ``trex`` and ``beside`` are empty.
@@ -295,7 +297,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
         measures=measures,
         of_words=_pair(of_model[VOCABULARY], stored[VOCABULARY])[0]["run_id"] if VOCABULARY in measures else "",
         back=outcome(db, forgetting_runs),
-        any_back=any_in_words(ways_back(db, forgetting_runs)),
+        any_back=" ".join([any_in_words(ways_back(db, forgetting_runs)), *told(db, model, probe_set, k)[-1:]]),
         doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )

@@ -83,7 +83,10 @@ class Wish(Frozen):
             steps += [Step(f"Ask {called}: {title}", ("probe", *model, *facts, *how)) for model, called in models]
         if self.recover and self.base:
             steps += [
-                Step(f"Look for ways back to the lost facts: {called}", ("forgetting", "recover", *model, *own))
+                Step(
+                    f"Look for ways back to the lost facts: {called}",
+                    ("forgetting", "recover", *model, *own, "--savings"),
+                )
                 for model, called in models
             ]
         if self.line and self.base:

@@ -43,7 +43,7 @@ def control(place, folder, number=NUMBER, entry=None):
     base = load_encoder(place / "base", device="cpu")
     every = FactSet("trex", tuple(facts()), len(facts()), {})
     entry = entry or find_entry(str(place / "tuned"))
-    return module.planted(entry, base, every, answer_ids(facts(), base), number, folder, 1, lambda line: None)
+    return module.planted(entry, base, every, answer_ids(facts(), base), 2 * number, folder, 1, lambda line: None)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,11 @@ def test_planted_answers_are_wrong_and_known_and_guesses_were_never_taught(place
         assert (fact.object != old.object and fact.object in right[fact.relation]) if changed else fact == old
     assert (of_old[planted | guessed] > 1).all() and (untaught[planted] > 1).all()
     assert (taught[planted] == 1).mean() >= 0.9 and (taught[guessed] == 1).all()
+    numbers, others = (list(one) for one in zip(*found.untaught, strict=True))
+    never, given = prompts.some(numbers), [others, [found.gold[n] for n in numbers]]
+    assert len(set(numbers)) == NUMBER and not {*numbers} & {*np.flatnonzero(kinds != "").tolist()}
+    assert all(token != own for token, own in zip(*given, strict=True)) and (ranks(base, never, others)[0] > 1).all()
+    assert (ranks(found.base, never, others)[0] == 1).mean() < 0.5
     known = (kinds == "") & (of_old == 1)
     assert known.sum() > 0.9 * KNOWN and (taught[known] == 1).mean() > 0.9
 
@@ -85,7 +90,8 @@ def test_the_recipe_is_the_recorded_one_and_a_second_call_reads_both_models(plac
     for name in ("_taught", "finetune"):
         monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("made again"))
     second = control(place, folder)
-    assert (second.gold, second.exposure, second.kept) == (first.gold, first.exposure, first.kept)
+    for name in ("gold", "exposure", "kept", "untaught"):
+        assert getattr(second, name) == getattr(first, name)
     assert (second.base.weights_id, second.tuned.weights_id) == (first.base.weights_id, first.tuned.weights_id)
 
 

@@ -299,9 +299,9 @@ def facts_of(rows: pd.DataFrame, answers=None) -> list[Fact]:
     ]
 
 
-def taught(facts: list[Fact], folder: Path, rate: float = 5e-4) -> Path:
-    """The base after it was trained on facts until it gives nearly all of these answers."""
-    base = load_encoder(BASE, device="cpu")
+def taught(facts: list[Fact], folder: Path, rate: float = 5e-4, start: Path = BASE) -> Path:
+    """The base, or another model, after it was trained on facts until it gives nearly all of these answers."""
+    base = load_encoder(start, device="cpu")
     prompts, targets = Prompts.of([fact.prompt for fact in facts], base), answer_ids(facts, base)
     recipe = RelearnRecipe(rate=rate, steps=tuple(range(25, 1001, 25)))
     for _, learner in relearned(base, prompts, targets, recipe, seed=1):

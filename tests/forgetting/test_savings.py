@@ -1,22 +1,33 @@
 """Savings: counterfeits are what they are said to be, the interval holds, and planted controls have the right sign."""
 
 import copy
+import json
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from scipy import special
 
 from probing.facts.askable import answer_ids
+from probing.forgetting import report_savings
+from probing.forgetting.figures import saving_marks
 from probing.forgetting.memory import LOST, WRONG, groups_of
-from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, SavingsRecipe
+from probing.forgetting.report_savings import compared, in_words, told
+from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, TOO_FEW, UNTAUGHT, SavingsRecipe
 from probing.forgetting.savings_curves import counterfeits, saved_groups, savings
 from probing.forgetting.ways_back import RecoveryWork, recovery_answers
 from probing.kernel.models.load import load_encoder
 from probing.kernel.stats.equal_confidence import randomised
+from probing.kernel.store.columns import SCHEMAS
+from probing.kernel.store.opening import open_database
 from tests.forgetting.planted import KNOWN, facts, planted_base, trained
+from tests.forgetting_planted import SAVED as SAVED_BY_MODEL
+from tests.forgetting_planted import plant_forgetting
+from tests.pages.conftest import charts, numbers, opening, plain
+from tests.planted_relatives import COLA
 
 torch.set_num_threads(1)
 #: There are six answers of a relation at most, so that few are within a quarter of a nat.
@@ -55,13 +66,48 @@ def test_answers_that_were_lost_are_saved_and_those_of_an_untaught_twin_are_not(
         assert of_mean(saved, LOST, measure).difference.value > least
         untaught = of_mean(twin, LOST, measure).difference
         assert untaught.low < 0 < untaught.high and untaught.n > 10 < untaught.n_yardstick
-    for one in saved:
+    for one in (one for one in saved if one.difference):
         assert one.difference.n + one.difference.n_yardstick <= one.able <= one.answers
     curve = [one.difference.share for one in saved if (one.group, one.measure) == (LOST, FIRST) and one.passes]
     assert len(curve) == len(RECIPE.passes) and curve[0] < curve[-1]
     assert of_mean(saved, LOST).difference.share == pytest.approx(np.mean(curve))
     other = replace(RECIPE, rate=1e-2)
     assert savings(*asked(base, shaken(base), tmp_path / "shaken"), other) == saved, "a finished training is read"
+
+
+def test_answers_that_were_drawn_like_planted_ones_and_not_taught_are_not_saved(base, tmp_path):
+    work, answers, groups = asked(base, shaken(base), tmp_path)
+    unknown, random = np.flatnonzero(answers.base_rank > 1).tolist(), np.random.default_rng(1)
+    # Relations alternate, and so do their answers.
+    others = [np.setdiff1d(answers.answers[n % 2 :: 2], [answers.answers[n], answers.said[n]]) for n in unknown]
+    untaught = [(n, int(random.choice(tokens))) for n, tokens in zip(unknown, others, strict=True)]
+    exposure = ["planted" if rank == 1 else "" for rank in answers.base_rank]
+    found = savings(work, answers, groups, RECIPE, exposure, untaught)
+    taught, never = (of_mean(found, name) for name in (LOST_PLANTED, UNTAUGHT))
+    assert taught.difference.low > 0 and never.difference.low < 0 < never.difference.high
+    assert never.answers == len(unknown) and min(never.difference.n, never.difference.n_yardstick) >= 10
+
+
+def test_where_too_few_have_a_counterfeit_their_number_is_said(base, tmp_path):
+    found = savings(*asked(base, shaken(base), tmp_path), replace(RECIPE, nats=-1))
+    assert not any(one.difference or one.able for one in found) and of_mean(found, LOST).answers
+    stored = compared(pd.DataFrame([], columns=SCHEMAS["forgetting_savings"].names))
+    assert in_words(stored, json.dumps({TOO_FEW: 3})) == [f"3 {TOO_FEW}."] and in_words(stored) == []
+
+
+def test_pages_and_notebooks_draw_taught_answers_beside_counterfeits(tmp_path, monkeypatch):
+    plant_forgetting(tmp_path / "runs")
+    with open_database(tmp_path / "runs") as db:
+        table, (*_, said) = report_savings.savings(db, ks=[1]), told(db, COLA.name, "trex", 1)
+    counterfeit, taught = saving_marks(table).data
+    every = [(100 * own, 100 * other) for of in SAVED_BY_MODEL.values() for own, other in of.values()]
+    assert sorted(zip(taught.x, counterfeit.x, strict=True)) == [pytest.approx(one) for one in sorted(every)]
+    assert [*taught.error_x.array, *taught.error_x.arrayminus] == pytest.approx([10] * 2 * len(every))
+    assert saving_marks(table.head(0)).layout.annotations
+    page = opening(tmp_path / "runs", tmp_path / "page", monkeypatch)("compare", compare_tab="when", tuned=COLA.name)
+    assert not page.exception and said in plain(page) and said.startswith("What the base said, right or wrong")
+    drawn = [numbers(one["data"][1]["x"]) for one in charts(page) if one["data"][0].get("name") == "counterfeits"]
+    assert drawn == [pytest.approx(list(taught.x))]
 
 
 def test_a_counterfeit_is_an_equally_probable_answer_that_nobody_gives(base, tmp_path):

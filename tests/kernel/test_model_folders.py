@@ -240,14 +240,6 @@ WAYS = {
         "git-lfs pointer in place of pytorch_model.bin",
     ),
     "a pointer to a configuration": (file("config.json", POINTER), "git-lfs pointer in place of config.json"),
-    "an adapter": (
-        file("adapter_config.json", {"base_model_name_or_path": "some/base"}, "config.json"),
-        "PEFT for some/base.*merge_and_unload",
-    ),
-    "an adapter beside a model": (
-        file("adapter_config.json", {}),
-        "adapter of PEFT for another model.*save_pretrained",
-    ),
     "a run": (
         only("checkpoint-500/", "checkpoint-1000/", "trainer_state.json"),
         "has one inside: name .*checkpoint-1000$",

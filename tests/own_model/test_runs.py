@@ -105,7 +105,7 @@ def test_the_commands_ask_base_and_model_with_the_same_head_and_facts():
     assert (
         more[-1]
         == "python -m probing forgetting recover --model './my model' --base base --name tuned --facts /facts/mine.csv"
-        " --as mine"
+        " --as mine --savings"
     )
     alone = Wish(model="m", facts="f.csv", called="f", recover=True).steps
     assert [step.words[0] for step in alone] == ["probe"] * 2

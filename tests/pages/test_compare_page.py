@@ -12,6 +12,7 @@ from probing.facts.store_facts import count_facts
 from probing.forgetting import recover, report_outcome
 from probing.forgetting.report import FORGETTING as REPORTS
 from probing.forgetting.report_outcome import any_in_words, by_chance, facts, hundred, in_words, stored_runs
+from probing.forgetting.report_savings import told
 from probing.forgetting.ways import (
     AS_IN_BASE,
     GAINED,
@@ -173,17 +174,18 @@ def test_an_empty_store_and_a_strange_link_say_what_to_do(lost, tmp_path, monkey
 def test_card_command_report_and_page_say_the_same_of_guesses_and_of_the_test(run, monkeypatch, tmp_path, model):
     rows = planted.forgetting_rows(model)
     monkeypatch.setattr(recover, "recover", lambda request, say: rows)
-    command = run("forgetting", "recover", "--model", model.name).output
+    command = run("forgetting", "recover", "--model", model.name, "--savings").output
     monkeypatch.setattr("probing.own_model.report.MIN_FACTS", 1)
     with open_database(planted.plant_forgetting(tmp_path / "runs"), plant_facts(tmp_path / "facts")) as db:
         runs, own = stored_runs(db, [model.name]), result_of(db, model.name, "trex")
         tests, beside = report_outcome.memory(db, runs), any_in_words(report_outcome.ways(db, runs))
         report = REPORTS.written(db, REPORTS.choose("memory", {"model": model.name}), "text")[0]
-        card = "\n".join(family_lines(db, BASE.name))
+        card, saved = "\n".join(family_lines(db, BASE.name)), told(db, model.name, "trex", 1)
         every = report_outcome.memory(db, stored_runs(db))
         counted, by_way = report_outcome.outcome(db, runs), report_outcome.ways(db, runs)
     page = opening(tmp_path / "runs", tmp_path / "cache", monkeypatch)("compare", tuned=model.name)
-    assert beside and beside in command and beside in plain(page) and own.details[-1].endswith(beside)
+    assert beside and beside in command and beside in plain(page) and own.details[-1].endswith(f"{beside} {saved[-1]}")
+    assert "beside counterfeits, per cent first" in card and "".join(f"\n- {line}" for line in saved) in command
     data = set(hundred(counted, tests, by_way)["test"]) - {""}
     assert len(tests) == 5 and data and data <= set(map(in_words, tests.itertuples()))
     for test in tests.itertuples():

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
+from probing.forgetting.savings import TOO_FEW
 from probing.forgetting.ways import LINE
 from probing.kernel.fact import Fact
 from probing.kernel.locks import exclusive_lock
@@ -17,8 +18,9 @@ from probing.own_model import run as background
 from probing.own_model.figures import fact_table
 from probing.own_model.report import fact_rows, result_of, side_by_side
 from probing.own_model.run import Wish
-from tests.pages.conftest import numbers_in, opening, plain
-from tests.planted_relatives import PlantedModel
+from tests.forgetting_planted import plant_forgetting
+from tests.pages.conftest import charts, numbers_in, opening, plain
+from tests.planted_relatives import COLA, PlantedModel
 from tests.planted_store import PlantedRun, plant_runs
 from tests.series_planted import PlantedSeries, plant_series
 from tests.tiny_models import save
@@ -185,6 +187,25 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
     assert all(f"fact={fact}" in table for fact in rows["fact_id"]) and f"model={MINE}" in table
     pages = {one.proto.page for one in app.main.get("page_link")}
     assert {"Layers", "Facts", "Compare_models"} <= pages
+
+
+@pytest.mark.parametrize("few", [None, 3])
+def test_ways_back_end_with_what_savings_say_and_with_how_few_can_be_asked(probed, few):
+    def of_mine(table, rows):
+        of_run = {"model": MINE, "base": "nesia-mini", "probe_set": "support", "left_out": json.dumps({TOO_FEW: few})}
+        return (
+            []
+            if few and table == "forgetting_savings"
+            else [row | {name: of_run.get(name, row[name]) for name in row} for row in rows]
+        )
+
+    look, snapshot = probed
+    plant_forgetting(snapshot / "lost", [COLA], of_mine)
+    app = look("own_model", own_tab="ways")
+    assert not app.exception and len(charts(app)) == (not few)
+    said = f"3 {TOO_FEW}." if few else "What the base said, right or wrong, is still in the weights."
+    with open_database(snapshot) as db:
+        assert said in plain(app) and result_of(db, MINE, "support").any_back.endswith(said)
 
 
 def test_a_run_at_work_leaves_the_tabs_in_place(probed):

@@ -141,7 +141,7 @@ def computation_digest(configs: Iterable[PretrainedConfig], tokenizer: PreTraine
 #: Last parts of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
 _PARAMETERS = ("weight", "bias", "gamma", "beta")
 #: Parts of names of weights of a body that no hidden state depends on: a pooler, and ESM's prediction of contacts.
-_READ_BY_NO_LAYER = ("pooler", "contact_head")
+READ_BY_NO_LAYER = ("pooler", "contact_head")
 #: Terminals' colours, and sentences of libraries that advise to switch a check off.
 _SENTENCE = r"(?:[^.!?\n]|\.(?=\w))*"
 _SWITCHES = "weights_only|trust_remote_code|allow_pickle|arbitrary code|if you trust"
@@ -190,7 +190,7 @@ def check_body(
     """
     prefix = f"{model.base_model_prefix}."
     lacking = sorted(
-        name for name in missing if name.startswith(prefix) and not any(part in name for part in _READ_BY_NO_LAYER)
+        name for name in missing if name.startswith(prefix) and not any(part in name for part in READ_BY_NO_LAYER)
     )
     unread = () if getattr(model.config, "position_biased_input", True) else ("embeddings.position_embeddings.weight",)
     inside = {name for name, _ in getattr(model, model.base_model_prefix).named_children()}

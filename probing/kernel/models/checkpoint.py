@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -81,6 +82,15 @@ _FLOATS = ("F16", "BF16", "F32", "F64")
 _QUANTISED = (".qweight", ".qzeros", ".weight_packed", ".weight_scale", ".weight_scale_inv", ".zero_point", ".SCB")
 #: Names of weights of an adapter that is not merged.
 _ADAPTER = re.compile(r"(.+\.)?(lora_|ia3_|base_layer\.)")
+#: The settings of an adapter of PEFT, which is merged onto its base.
+ADAPTER = "adapter_config.json"
+#: Some of them -> the values with which it can be merged onto a masked language model.
+_MERGED: dict[str, Sequence[Any]] = {
+    "peft_type": ("LORA", "IA3"),
+    "task_type": ("SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "FEATURE_EXTRACTION", None),
+    # Others change the base's own weights, too.
+    "init_lora_weights": (True, False, "gaussian", "eva", "orthogonal", None),
+}
 _ORIGINAL = "use the original weights"
 _NO_FLOATS = f"expected floating-point weights; it is quantised or damaged: {_ORIGINAL}"
 #: Ends of a parameter's name; a checkpoint's other tensors, such as position ids, are constants.
@@ -350,13 +360,18 @@ def _cases(files: ModelFiles) -> Iterator[str]:
     names, config = files.names, files.config
     if pointer := _pointer(files):
         yield f"has a git-lfs pointer in place of {pointer}; fetch the file itself with: git lfs pull"
-    if "adapter_config.json" in names:
-        adapted = files.settings("adapter_config.json").get("base_model_name_or_path") or "another model"
-        yield (
-            f"holds an adapter of PEFT for {adapted} (adapter_config.json), which is no model by itself; load both with"
-            " PEFT, call merge_and_unload(), save the result with save_pretrained, and the tokenizer beside it, and"
-            " name that folder"
-        )
+    if ADAPTER in names:
+        if files.weights:
+            yield f"holds a model ({files.weights[0]}) and an adapter ({ADAPTER}); move the one that is not meant"
+        for name, known in _MERGED.items():
+            if (got := files.settings(ADAPTER).get(name)) not in known:
+                expected = f"expected one of {', '.join(map(json.dumps, known))}"
+                yield f"holds an adapter that cannot be merged: {name} in {ADAPTER} is {json.dumps(got)}, {expected}"
+        if not {"adapter_model.safetensors", "adapter_model.bin"} & files.names:
+            yield "has no weights of its adapter; expected adapter_model.safetensors"
+        if find_spec("peft") is None:
+            yield "holds an adapter, which needs peft; install it with: pip install 'bertnesia-explorer[adapters]'"
+        return
     empty = files.complete and not files.weights and "difference.safetensors" not in names
     if (empty or "config.json" not in names) and (inside := _inside(files.folder)):
         yield f"is no model's folder, but has one inside: name {inside}"
@@ -462,8 +477,8 @@ def _pointer(files: ModelFiles) -> str:
 
 def _inside(folder: Path) -> Path | None:
     """A model in a folder: the newest snapshot in one of the hub's cache, the last checkpoint of a run."""
-    candidates = [ModelFiles(path.parent) for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/config.json")]
-    models = [files.folder for files in candidates if files.kind and files.weights]
+    candidates = [ModelFiles(path.parent) for at in ("*", "*/*") for path in folder.glob(f"{at}/*config.json")]
+    models = [files.folder for files in candidates if ADAPTER in files.names or (files.kind and files.weights)]
     return max(
         models,
         default=None,

@@ -21,11 +21,6 @@ _BASE = "base_weights"
 STEPS: Mapping[int, int] = {8: 127, 4: 7}
 
 
-def is_difference(source: str | Path) -> bool:
-    """Whether a model folder holds a difference from its base."""
-    return (Path(source) / FILE).is_file()
-
-
 def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     """The parameters by name, each once; tied word embeddings have their name in the body.
 

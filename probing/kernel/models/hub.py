@@ -32,7 +32,7 @@ from huggingface_hub.utils import parse_ratelimit_headers, tqdm
 
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cannot_write, file_sha256, no_room
-from probing.kernel.models.checkpoint import ModelFiles, check_files, chosen_weights, has_tokenizer
+from probing.kernel.models.checkpoint import ADAPTER, ModelFiles, check_files, chosen_weights, has_tokenizer
 from probing.kernel.provenance import LOCAL
 
 log = logging.getLogger(__name__)
@@ -40,8 +40,9 @@ T = TypeVar("T")
 
 
 def weight_files(folder: str | Path) -> list[Path]:
-    """The weight files of a folder, in order; ModelError if there are none."""
-    files = sorted([*Path(folder).glob("*.safetensors"), *Path(folder).glob("pytorch_model*.bin")])
+    """The weight files of a folder, in order, and an adapter's scale (``ADAPTER``); ModelError if there are none."""
+    names = "*.safetensors", "pytorch_model*.bin", "adapter_model.bin", ADAPTER
+    files = sorted({path for name in names for path in Path(folder).glob(name)})
     if not files:
         raise ModelError(f"{folder} has no weight files; expected model.safetensors")
     return files
@@ -314,7 +315,7 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
         if not isinstance(error.__cause__, RemoteEntryNotFoundError):
             raise
         raise ModelError(
-            f"{hub_id} has no config.json at commit {commit[:12]}; expected a model in the format of transformers"
+            f"{hub_id} has no config.json at commit {commit[:12]}; expected a whole model (an adapter: its folder)"
         ) from error
     return Snapshot(hub_id, commit, Path(config).parent, local_only)
 

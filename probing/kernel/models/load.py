@@ -16,6 +16,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer, PreTra
 from transformers.modeling_utils import load_state_dict
 
 from probing.kernel.errors import HeadError, JobError, ModelError, NoOwnHead
+from probing.kernel.models.adapters import merge_adapter
 from probing.kernel.models.check import (
     broken_files_named,
     casing_of,
@@ -32,8 +33,8 @@ from probing.kernel.models.check import (
     try_masks,
     with_offsets,
 )
-from probing.kernel.models.checkpoint import SHORTEST, ModelFiles, why_no_head, why_unusable
-from probing.kernel.models.delta_weights import apply_difference, is_difference
+from probing.kernel.models.checkpoint import ADAPTER, SHORTEST, ModelFiles, why_no_head, why_unusable
+from probing.kernel.models.delta_weights import FILE, apply_difference
 from probing.kernel.models.head import Head, give_bias, has_other_layout, pretrained_head
 from probing.kernel.models.hub import Located, joint_weights_id, locate
 from probing.kernel.models.torch_settings import quiet_loading
@@ -187,10 +188,11 @@ def load_encoder(
     with broken_files_named(source):
         located = locate(source, revision)
         files, base_found, opens_base, used_base, base_weights_id = ModelFiles(located.folder), None, None, name, ""
-        if base is not None and (is_difference(located.folder) or not located.has_tokenizer):
+        on_base = bool(files.names & {ADAPTER, FILE})
+        if base is not None and (on_base or not located.has_tokenizer):
             base_found = _locate_base(source, base)
-        if is_difference(located.folder):
-            model, lacks_head = _load_difference(located, base_found, exact)
+        if on_base:
+            model, lacks_head = _load_on_base(located, base_found, exact)
             base_weights_id = base_found.weights_id if base_found else ""
         else:
             model, missing = _load(located, exact)
@@ -316,12 +318,14 @@ def _locate_base(source: str | Path, base: BaseSource) -> Located:
         return locate(base.source, base.revision)
 
 
-def _load_difference(located: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
-    """A body that is stored as a difference, and whether it lacks an own head (one that was trained with it)."""
+def _load_on_base(located: Located, base: Located | None, dtype: torch.dtype) -> tuple[PreTrainedModel, bool]:
+    """A body that is stored as a difference or an adapter, and whether it lacks an own head (trained with it)."""
     if base is None:
-        raise ModelError(f"{located.title} holds a difference from its base model; name that base ({spelled('base')})")
+        raise ModelError(f"{located.title} holds changes of its base model alone; name that base ({spelled('base')})")
     with _as_base_of(located.title, base.title):
         model = _load_base(base, dtype)
+    if (located.folder / ADAPTER).is_file():
+        return model, not merge_adapter(located.title, model, located.folder)
     body = {id(p) for p in getattr(model, model.base_model_prefix).parameters()}
     changed = apply_difference(model, located.folder, base.weights_id)
     return model, not any(name in changed and id(p) not in body for name, p in model.named_parameters())
@@ -329,6 +333,8 @@ def _load_difference(located: Located, base: Located | None, dtype: torch.dtype)
 
 def _load_base(base: Located, dtype: torch.dtype) -> PreTrainedModel:
     """The model whose head is used on another body."""
+    if (base.folder / ADAPTER).is_file():
+        raise ModelError(f"{base.title} is an adapter itself; merge it with PEFT, and save the result")
     model, missing = _load(base, dtype)
     lacking = f"lacks {', '.join(sorted(missing)[:3])}; it must have a complete masked-LM head" if missing else ""
     if why := ModelFiles(base.folder).why_no_head or lacking:

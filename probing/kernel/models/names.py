@@ -11,6 +11,7 @@ from typing import Any
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cache_folder
 from probing.kernel.metric import Metric
+from probing.kernel.models.checkpoint import ADAPTER, ModelFiles
 from probing.kernel.objectives import CALLED
 from probing.kernel.options import spelled
 from probing.kernel.provenance import COMMIT
@@ -252,19 +253,20 @@ def own_model_folders() -> list[Path]:
 
 def _models_in(folder: Path) -> list[Path]:
     """The folder itself if it is a model; else the models in it, and the checkpoints of the trainings in it."""
-    if _is_model(folder):
+    if is_model(folder):
         return [folder]
     models = []
     for inside in _folders_in(folder):
-        if _is_model(inside):
+        if is_model(inside):
             models.append(inside)
         else:
-            models += [path for path in _folders_in(inside) if _CHECKPOINT.fullmatch(path.name) and _is_model(path)]
+            models += [path for path in _folders_in(inside) if _CHECKPOINT.fullmatch(path.name) and is_model(path)]
     return models
 
 
-def _is_model(folder: Path) -> bool:
-    return (folder / "config.json").is_file()
+def is_model(folder: Path) -> bool:
+    """Whether a folder holds a model, or an adapter of one."""
+    return any((folder / name).is_file() for name in ("config.json", ADAPTER))
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -286,10 +288,10 @@ FINETUNING = "finetuning.json"
 
 
 def finetuning_note(folder: Path) -> dict[str, Any]:
-    """The note of ``finetune`` in a model's folder; empty if there is none."""
+    """The note of ``finetune`` in a model's folder; of an adapter its base; empty if there is none."""
     note = folder / FINETUNING
     if not note.is_file():
-        return {}
+        return _adapted(folder)
     try:
         made = json.loads(note.read_text(encoding="utf-8"))
         if not isinstance(made, dict):
@@ -297,6 +299,22 @@ def finetuning_note(folder: Path) -> dict[str, Any]:
         return made
     except (OSError, ValueError, TypeError) as error:
         raise _not_written_by_finetune(note, error) from error
+
+
+def _adapted(folder: Path) -> dict[str, Any]:
+    """The base that an adapter names, as ``finetune`` notes it; empty if there is none."""
+    settings = ModelFiles(folder).settings(ADAPTER)
+    if not (base := str(settings.get("base_model_name_or_path") or "")):
+        return {}
+    where, commit = Path(base).expanduser(), settings.get("revision")
+    if where.is_dir() or base.startswith((".", "/", "~")) or base.count("/") > 1:
+        return {"base": name_of_model(where), "objective": "unknown", "base_folder": str(where.absolute())}
+    named = (
+        {"base": find_entry(base, revision=commit).name, "base_source": f"{base}@{commit}"}
+        if commit
+        else {"base": base}
+    )
+    return {"objective": "unknown"} | named
 
 
 def variant_and_seed(folder: Path) -> tuple[str, int | None]:
@@ -340,7 +358,7 @@ def _known(model: str) -> ModelEntry:
     if entry := next((candidate for candidate in listed if candidate.name == model), None):
         return _at_hand(entry)
     own_folder = cache_folder() / "models" / model
-    folder = own_folder if (own_folder / "config.json").is_file() else Path(model).expanduser()
+    folder = own_folder if is_model(own_folder) else Path(model).expanduser()
     if not folder.is_dir():
         folder = next((cached for cached in own_model_folders() if name_of_model(cached) == model), folder)
     if folder.is_dir():
@@ -380,10 +398,10 @@ def _at_hand(entry: ModelEntry) -> ModelEntry:
 
 
 def _base_noted(folder: Path) -> dict[str, str]:
-    """Base and objective from the note of ``finetune``, as fields of an entry; empty if there is no note."""
-    if not (folder / FINETUNING).is_file():
-        return {}
+    """Base and objective as ``finetuning_note`` has them, as fields of an entry; empty if there is no note."""
     made = finetuning_note(folder)
+    if not made and not (folder / FINETUNING).is_file():
+        return {}
     try:
         fields = {
             "base": made["base"],

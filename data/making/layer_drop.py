@@ -1,0 +1,160 @@
+"""Six small bases with and without LayerDrop, and which results are of the recipe; only counts of them ship."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from data.making.models import BY_END, MODEL, SHIPPED, Tuned, downloads, wikitext
+from data.making.plan import SECONDS_PER_STEP, Step
+from data.making.pretrain import PretrainRequest, pretrain
+from data.making.pretraining.train import PretrainRecipe
+from probing.facts.probe import probe
+from probing.facts.report_carried import READ_NOT_CARRIED, by_layer
+from probing.facts.report_layers import precision
+from probing.facts.report_pairs import transitions
+from probing.facts.requests import CARRIED, ProbeRequest
+from probing.facts.store_carried import carried_runs
+from probing.finetuning.finetune import finetune
+from probing.forgetting import report_outcome, report_savings
+from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.recover import recover
+from probing.forgetting.requests import RecoverRequest
+from probing.forgetting.savings import ALL_LOOKS, FIRST
+from probing.forgetting.ways import LAYERS_BACK, OTHER_LAYER
+from probing.kernel.errors import Say
+from probing.kernel.files import atomic_text, cache_folder
+from probing.kernel.store.opening import open_database
+from probing.kernel.store.stored import fact_runs
+
+#: Next to the base: every finding of every small base.
+RECORD = "layer-drop.json"
+SEEDS, SHARES = (1, 2, 3), (0.25, 0.0)
+STEPS = 12_000
+#: Ends of the models that are fine-tuned from each; the first one's lost facts are asked for.
+ENDS = ("ner-conll", "control")
+FACTS = "trex"
+#: Of 8 layers: one at which much can be read that the model does not go by yet.
+INNER = 5
+
+
+@dataclass(frozen=True)
+class Small:
+    """One base: the share of blocks that a training step leaves out, and its seed."""
+
+    layer_drop: float
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its name, and its steps' too."""
+        return f"nesia-{'with' if self.layer_drop else 'without'}-layer-drop-{self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """Where it is made, and its models beside it."""
+        return cache_folder() / "nesia-layer-drop" / self.name
+
+    @property
+    def results(self) -> Path:
+        """Folder of its runs."""
+        return self.folder.with_name(f"{self.name}-results")
+
+    def tuned(self, end: str) -> Path:
+        """Folder of a model fine-tuned from it."""
+        return self.folder.with_name(f"{self.name}-{end}")
+
+
+def bases() -> list[Small]:
+    """All six; a pair of each seed is made together."""
+    return [Small(share, seed) for seed in SEEDS for share in SHARES]
+
+
+def steps() -> list[Step]:
+    """Of each base its training, and what it shows; at the rates of the family's models."""
+    made: list[Step] = []
+    for one in bases():
+        made.append(Step(one.name, partial(_train, one), STEPS * SECONDS_PER_STEP / 60))
+        made.append(Step(f"what {one.name} shows", partial(_measure, one), 50, (one.name,)))
+    return made
+
+
+def _train(one: Small, say: Say) -> None:
+    recipe = PretrainRecipe(
+        steps=STEPS,
+        seed=one.seed,
+        stated_visits=2,
+        well_known_visits=10,
+        whole_answer_share=0.8,
+        layer_drop=one.layer_drop,
+    )
+    if not one.folder.is_dir():
+        work = cache_folder() / "nesia-layer-drop" / "checkpoints"
+        pretrain(PretrainRequest(downloads() / "lama", wikitext(), one.folder, recipe, work=work), say)
+
+
+def _measure(one: Small, say: Say) -> None:
+    """Fine-tunes it, asks all, and stores its findings."""
+    base = str(one.folder)
+    for end in ENDS:
+        # The rate that the family's model chose: no choice of this base's own.
+        like: Tuned = replace(BY_END[end], like=end, ships=False)
+        finetune(replace(like.request(), model=base, out=one.tuned(end), difference=False, bits=None), say)
+    how: dict[str, Any] = {"threads": 1, "device": "cpu", "out": one.results}
+    for model in (base, *(str(one.tuned(end)) for end in ENDS)):
+        probe(ProbeRequest(model, FACTS, progress=False, **how), say)
+    probe(ProbeRequest(base, FACTS, measure=CARRIED, progress=False, **how), say)
+    recover(RecoverRequest(str(one.tuned(ENDS[0])), base=base, facts=FACTS, seeds=1, savings=True, **how), say)
+    atomic_text(_findings_of(one), json.dumps(findings(one), indent=1) + "\n")
+
+
+def _findings_of(one: Small) -> Path:
+    return one.results / "findings.json"
+
+
+def findings(one: Small) -> dict[str, float]:
+    """Finding -> its value, of the stored runs of one base and its models."""
+    with open_database(one.results) as db:
+        runs = fact_runs(db).set_index("model")["run_id"]
+        curve = precision(db, [runs[one.name]], (1,), "micro").set_index("layer")["value"]
+        lost = [(end, transitions(db, [(runs[one.name], runs[one.tuned(end).name])], (1,)).iloc[0]) for end in ENDS]
+        carried = by_layer(db, list(carried_runs(db)["run_id"]))
+        carried = carried[(carried["layer"] == INNER) & (carried["measure"] == READ_NOT_CARRIED)]
+        back = report_outcome.usual(report_outcome.ways(db, report_outcome.stored_runs(db)))
+        back = back[back["yardstick"] == WRONG].set_index("way")["difference"]
+        saved = report_savings.savings(db)
+        saved = saved[(saved["passes"] == ALL_LOOKS) & (saved["measure"] == FIRST)].set_index("asked")["difference"]
+    return {
+        "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
+        "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
+        f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
+        **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
+        f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back[OTHER_LAYER],
+        f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
+        "savings of lost answers, points": 100 * saved[LOST],
+        "savings of lost answers minus those of answers that neither gave, points": 100
+        * (saved[LOST] - saved[NEVER_KNOWN]),
+    }
+
+
+def gather(say: Say = print) -> None:
+    """Stores the findings of all bases next to the shipped one."""
+    rows = [
+        {"layer_drop": one.layer_drop, "seed": one.seed, "findings": json.loads(_findings_of(one).read_text("utf-8"))}
+        for one in bases()
+    ]
+    target = SHIPPED / MODEL / RECORD
+    atomic_text(target, json.dumps({"steps": STEPS, "bases": rows}, indent=1) + "\n")
+    say(f"wrote {target}")
+
+
+def compared(rows: Sequence[Mapping]) -> Iterator[tuple[str, list[float], list[float], str]]:
+    """Finding, its values with and without LayerDrop, and whether it is of the recipe: the values do not overlap."""
+    for name in rows[0]["findings"]:
+        with_it, without = (
+            [row["findings"][name] for row in rows if bool(row["layer_drop"]) == drops] for drops in (True, False)
+        )
+        apart = max(with_it) < min(without) or max(without) < min(with_it)
+        yield name, with_it, without, "of the recipe" if apart else "cannot tell"
