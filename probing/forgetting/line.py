@@ -144,9 +144,9 @@ def save_point(request: LineRequest, say: Say = print) -> Path:
         tuned.tokenizer.save_pretrained(folder)
         if (source / TASK_HEAD).is_file():
             shutil.copyfile(source / TASK_HEAD, folder / TASK_HEAD)
-        if note := finetuning_note(source):
-            kept = request.save * (1 - note["recipe"].get("average", 0))
-            note |= {"stored_as_difference": False, "scores": [], "recipe": note["recipe"] | {"average": 1 - kept}}
+        if recipe := (note := finetuning_note(source)).get("recipe"):
+            average = 1 - request.save * (1 - recipe.get("average", 0))
+            note |= {"stored_as_difference": False, "scores": [], "recipe": recipe | {"average": average}}
             atomic_text(folder / FINETUNING, json.dumps(note, indent=1) + "\n")
     say(f"wrote {out}: {request.save:g} of {tuned.name}, the rest of {base.name}")
     return out

@@ -176,3 +176,16 @@ def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tu
     }
     with pytest.raises(probing.ProbingError, match=expected[change]):
         run(*words)
+
+
+def test_an_adapter_is_averaged_as_it_is_merged(run, cache, tiny_model, facts, tmp_path):
+    peft = pytest.importorskip("peft", reason="the extra adapters")
+    model = BertForSequenceClassification.from_pretrained(tiny_model)
+    wrapped = peft.get_peft_model(model, peft.LoraConfig(r=2, target_modules=["query"], init_lora_weights=False))
+    wrapped.save_pretrained(tmp_path / "adapter")
+    of = ("line", "--model", tmp_path / "adapter", "--base", tiny_model, *HERE)
+    run(*of, "--facts", facts)
+    run(*of, "--save", 1, "--out", tmp_path / "mean")
+    name, mean = "encoder.layer.1.attention.self.query.weight", load_file(tmp_path / "mean" / "model.safetensors")
+    merged = wrapped.merge_and_unload().bert.get_parameter(name)
+    assert len(points(cache)) == 11 and torch.allclose(mean[f"bert.{name}"], merged, atol=1e-6)
