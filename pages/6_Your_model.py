@@ -23,7 +23,7 @@ from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
 from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
 from probing.own_model.page_form import draw_form, why_not
-from probing.own_model.page_run import draw_run, draw_space, scroll_up
+from probing.own_model.page_run import draw_line, draw_run, draw_space, scroll_up
 from probing.own_model.report import OwnResult, asked, fact_rows, not_asked, result_of, side_by_side
 from probing.own_model.run import OwnRun
 
@@ -320,9 +320,13 @@ with selection.open_tab("own_tab", titles, view.page) as tab:
         if result is not None:
             if tab == "facts":
                 facts(shown, result, rows, own=run is not None)
+                if run is not None and run.status == background.DONE and not run.state.wish.line:
+                    draw_line(shown, run, result, refused is None)
             elif tab == "curve":
                 curve(shown, result, run)
             else:
+                if run is not None and run.status == background.DONE:
+                    draw_line(shown, run, result, refused is None)
                 ways(shown, result)
         if run is not None and run.status == background.DONE and tab == "facts":
             draw_run(run, may_act=refused is None)

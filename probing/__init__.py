@@ -1,7 +1,8 @@
 """BERTnesia Explorer: what every layer of a language model knows, and which facts fine-tuning lost.
 
-``load`` opens a model that can be asked, ``results`` what is stored. ``page_figure`` draws a figure of a page, and
-``ForgettingCallback`` asks a model while the Trainer of transformers trains it. Whatever a user can fix is a
+``load`` opens a model that can be asked, ``results`` what is stored. ``line`` asks means of two models' weights,
+``page_figure`` draws a figure of a page, and ``ForgettingCallback`` asks a model while the Trainer of transformers
+trains it. Whatever a user can fix is a
 ``ProbingError``. Importing the package loads no heavy library.
 """
 
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import pandas as pd
+
     from probing.api.model import Model
     from probing.api.results import Results
     from probing.forgetting.callback import ForgettingCallback
     from probing.kernel.app.page_figures import page_figure
     from probing.kernel.models.load import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["ForgettingCallback", "ProbingError", "__version__", "load", "page_figure", "results"]
+__all__ = ["ForgettingCallback", "ProbingError", "__version__", "line", "load", "page_figure", "results"]
 
 _joined.MODULES.update(subjects="probing.subjects", terms="probing.terms")
 
@@ -120,3 +123,31 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
     from probing.api.results import Results
 
     return Results(folders)
+
+
+def line(
+    model: "str | Path", base: "str | Path | None" = None, facts: Any = "trex", score: Any = None, **options: Any
+) -> "pd.DataFrame":
+    """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``.
+
+    Args:
+        model, base: names of the registry, hub ids or folders; without a base the recorded one.
+        facts, options: as the command has them; facts are a name, a folder or a file.
+        score: a function of the model at a point and its tokenizer: how well it does its task, from 0 to 1, or a number
+            for each example, of which half choose the offered point. None: by the task of ``finetune``.
+
+    Returns:
+        One row per half of the facts, k and point, with the columns of the table ``series_line``.
+
+    Raises:
+        ModelError, FactsError, OptionError: as the command; also if ``score`` gives something else.
+    """
+    import pandas as pd
+
+    from probing.api.arguments import in_a_notebook
+    from probing.forgetting.line import line
+    from probing.forgetting.requests import LineRequest
+
+    with in_a_notebook():
+        request = LineRequest(str(model), base=None if base is None else str(base), facts=str(facts), **options)
+        return pd.DataFrame(line(request, score=score))

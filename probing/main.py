@@ -153,6 +153,10 @@ _FIRST = {
         "probing.heads.commands",
         "Train a head for every layer by masked language modelling; resumable, best checkpoint from step 0 on.",
     ),
+    "line": Command(
+        "probing.forgetting.commands",
+        "Ask eleven means of the weights of a base and its fine-tuned model for facts, and score them; resumable.",
+    ),
     "probe": Command(
         "probing.facts.commands",
         "Probe every layer of a model; resumable, does nothing the second time, equal runs have equal bytes.",

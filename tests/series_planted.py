@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from probing.forgetting.series import AskedStates, Progress, stored_rows
+from probing.forgetting.series import HALVES, MEANS, AskedStates, Progress, line_rows, stored_rows
+from probing.forgetting.ways import LINE
 from probing.kernel.provenance import fingerprint_of
 from probing.kernel.store.parquet import write_table
 from tests.planted_relatives import COLA, CONTROL, LAST, SEED_2, PlantedModel
@@ -119,7 +120,20 @@ def series_rows(series: PlantedSeries) -> dict[str, list[dict[str, Any]]]:
         "created": "2026-01-01T00:00:00Z",
         "config": config_of(series),
     }
-    return stored_rows(run_id, states(series), ids() if series.facts else [], history) | {"series_runs": [run]}
+    line = {"series_line": points(run_id)} if series.protection == LINE else {}
+    return stored_rows(run_id, states(series), ids() if series.facts else [], history) | line | {"series_runs": [run]}
+
+
+def points(run_id: str) -> list[dict[str, Any]]:
+    """A line whose base knows the even facts, of which each step of a tenth loses two more; its scores rise by 0.02."""
+    ranks = np.full((len(MEANS), 1, FACTS), 30, np.uint32)
+    for place in range(len(MEANS)):
+        ranks[place, 0, 4 * place :: 2] = 1
+    asked = AskedStates(MEANS, [LAST], ranks, np.full_like(ranks, 50), ["P1"] * FACTS)
+    first = np.arange(FACTS) % 4 == 0
+    members = dict(zip(HALVES, (first >= 0, first, ~first), strict=True))
+    scores = np.array([[(0.6 + 0.02 * place, 100)] * len(HALVES) for place in range(len(MEANS))])
+    return [{"run_id": run_id, **row} for row in line_rows(asked, members, scores, "accuracy")]
 
 
 def plant_series(

@@ -9,8 +9,9 @@ from data.making.gather import gather_tables, has_runs
 from data.making.models import BY_END, FIRST, MODEL, SECOND_WORDING, SHUFFLED, Tuned, learning_rate, wikitext
 from probing.finetuning.requests import TrainingLength
 from probing.forgetting.follow import follow
+from probing.forgetting.line import line
 from probing.forgetting.prevent import prevent
-from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
+from probing.forgetting.requests import FollowRequest, LineRequest, PreventRequest, RecoverRequest
 from probing.forgetting.ways import LESSONS
 from probing.kernel.errors import Say
 from probing.kernel.files import cache_folder, snapshot_folder
@@ -24,6 +25,8 @@ _PLANTED, _PLANTS = "ner-conll", 1800
 FOLLOWED = ("ner-conll", "sst-2", "control")
 #: States of each, and facts of T-REx that all are asked.
 _STATES, _ASKED = 12, 10_000
+#: Ends of the models between which and the base means of the weights are asked.
+AVERAGED = ("ner-conll", "sst-2", "pos-ewt")
 #: Recipes are compared at the full length of the shipped model.
 _PREVENTED, _FACTS = "ner-conll", 3000
 _RECIPES = ("unprotected", "freeze=0.5", "replay=0.5", "average=0.5")
@@ -70,6 +73,11 @@ def compare_recipes(say: Say = print) -> list[Path]:
     )
     more = {"freeze_embeddings": True, "replay_text": wikitext(), **_here()}
     return prevent(PreventRequest(MODEL, _PREVENTED, size=_FACTS, recipes=_RECIPES, length=length, **more), say)
+
+
+def average_weights(end: str, say: Say = print) -> object:
+    """Asks and scores means of the base's weights and a shipped model's, on the facts of the recipes."""
+    return line(LineRequest(BY_END[end].called, size=_FACTS, **_here()), say)
 
 
 def gather(say: Say = print) -> list[Path]:

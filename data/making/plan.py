@@ -201,6 +201,9 @@ def _forgetting() -> Iterator[Step]:
         yield Step(
             f"states of {MODEL}-{end}", partial(forgetting.follow_states, end), 15, (f"fine-tune {MODEL}-{end}",)
         )
+    for end in forgetting.AVERAGED:
+        name = f"means of {MODEL} and {MODEL}-{end}"
+        yield Step(name, partial(forgetting.average_weights, end), 10, (f"fine-tune {MODEL}-{end}",))
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from probing.finetuning.epoch_perplexity import epoch_perplexity
 from probing.finetuning.evaluation import Score
 from probing.finetuning.requests import FinetuneRequest, ScoreRequest
-from probing.finetuning.setup import Prepared, Replay, average_with, prepare, take_stored_weights
+from probing.finetuning.setup import Between, Prepared, Replay, prepare, take_stored_weights
 from probing.finetuning.trainer import Finetuned, KeptStates, PlannedSteps
 from probing.finetuning.trainer import finetune as train
 from probing.heads.training_run import fetched_text
@@ -75,7 +75,7 @@ def finetune(request: FinetuneRequest, say: Say = print) -> Path:
         )
         record |= {"rates": tried} if tried else {}
         if recipe.average:
-            average_with(ready.training.model, ready.before, recipe.average)
+            Between(ready.training.model, ready.before).move(100 * (1 - recipe.average))
         looked = {"epoch_perplexity": look.rows(place.name, entry.name)} if look else {}
         scores = _stored(request, place, ready, record, looked)
     _say_scores(task, scores, say)

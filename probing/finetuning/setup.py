@@ -11,22 +11,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from probing.finetuning.examples import Row, collate, mask_tokens, shuffled_labels, text_rows
 from probing.finetuning.kinds import KINDS, Base, Training, say_doubts, with_development
 from probing.finetuning.readers import PARTS
 from probing.kernel.errors import ModelError, TextError
+from probing.kernel.models.adapters import merge_adapter
 from probing.kernel.models.arrays import IGNORED
 from probing.kernel.models.check import say_unknown
+from probing.kernel.models.checkpoint import ADAPTER
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
 from probing.kernel.models.head import Head, layout_of, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
+from probing.kernel.models.torch_settings import quiet_loading
 from probing.kernel.objectives import Task
 from probing.kernel.options import spelled
 from probing.kernel.registry import ModelEntry
@@ -101,16 +105,43 @@ def without_replayed(inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tens
     return {name: values for name, values in inputs.items() if not name.startswith(_REPLAYED)}
 
 
-@torch.no_grad()
-def average_with(model: nn.Module, before: PreTrainedModel, weight: float) -> None:
-    """Gives the model the mean of both weights, ``weight`` of the base (WiSE-FT, Wortsman et al. 2022, equation 1).
-
-    The weights of the task's head, which the base does not have, are not changed.
+class Between:
+    """The weights of a model, moved in place between those of its base and its own (WiSE-FT, Wortsman et al. 2022,
+    equation 1). Those that the base does not have, such as a task's head, stay.
     """
-    base = parameters_of(before)
-    for name, value in parameters_of(model).items():
-        if name in base:
-            value.copy_((1 - weight) * value + weight * base[name].to(value.device))
+
+    def __init__(self, model: nn.Module, base: nn.Module):
+        tuned, before = parameters_of(model), parameters_of(base)
+        both = [name for name in tuned if name in before]
+        other = next((name for name in both if tuned[name].shape != before[name].shape), "" if both else "any weight")
+        if other:
+            raise ModelError(f"the base does not have {other} in the same shape, so the weights of both have no mean")
+        self._ends = [(tuned[one], before[one].detach().to(tuned[one]), tuned[one].detach().clone()) for one in both]
+
+    @torch.no_grad()
+    def move(self, percent: float) -> None:
+        """Takes so many per cent of the model's own weights; both ends, and what both have alike, to the bit."""
+        for weight, of_base, own in self._ends:
+            weight.copy_(torch.lerp(of_base, own, percent / 100))
+
+
+def loaded_with_base(folder: Path, origin: ModelEntry, base_weights: str) -> tuple[PreTrainedModel, PreTrainedModel]:
+    """A fine-tuned model by its own class, with all heads that its folder has, and its base.
+
+    A difference and an adapter become masked language models.
+    """
+    of_base = locate(origin.location, origin.revision or None).folder
+    options: dict[str, Any] = {"dtype": torch.float32, **layout_of(AutoConfig.from_pretrained(of_base))}
+    with quiet_loading():
+        model, base = (AutoModelForMaskedLM.from_pretrained(of_base, **options).eval() for _ in range(2))
+        if (folder / DIFFERENCE).is_file():
+            apply_difference(model, folder, base_weights)
+        elif (folder / ADAPTER).is_file():
+            merge_adapter(str(folder), model, folder)
+        else:
+            named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
+            model = getattr(transformers, named).from_pretrained(folder, **options).eval()
+    return model, base
 
 
 #: The weights of a task's head, next to a model; without a file for masked language modelling, which has no such head.

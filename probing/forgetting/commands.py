@@ -5,7 +5,7 @@ from collections import Counter
 import typer
 
 from probing.forgetting.memory import LOST, NEVER_IN_TEXT, NO_TEST, WRONG, YARDSTICKS
-from probing.forgetting.requests import FollowRequest, PreventRequest, RecoverRequest
+from probing.forgetting.requests import FollowRequest, LineRequest, PreventRequest, RecoverRequest
 from probing.forgetting.savings import SAVINGS
 from probing.forgetting.ways import BY_ANSWER, BY_SUBJECT, LOST_OUTCOMES, STEPS, USUAL_STEPS, called
 from probing.kernel.commands import command
@@ -126,3 +126,23 @@ def prevent(request: PreventRequest) -> None:
     from probing.forgetting.prevent import prevent as workflow
 
     workflow(request, typer.echo)
+
+
+@command(LineRequest)
+def line(request: LineRequest) -> None:
+    """Ask eleven means of the weights of a base and its fine-tuned model for facts, and score them; resumable. --save
+    writes one of them.
+
+    `series report line` reports what is stored.
+    """
+    import pandas as pd
+
+    from probing.forgetting.line import line as workflow
+    from probing.forgetting.line import save_point
+    from probing.forgetting.report_series import line_in_words
+
+    if request.save is not None:
+        save_point(request, typer.echo)
+        return
+    points = pd.DataFrame(workflow(request, typer.echo))
+    typer.echo("\n".join(line_in_words(points[points["k"] == 1])))

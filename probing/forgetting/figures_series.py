@@ -107,12 +107,13 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
         figure.add_annotation(text=name, showarrow=False, font_size=12, **end)
 
 
-def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.Figure:
+def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
     Whiskers reach from the smallest to the largest value over seeds; recipes that another one beats in both are grey.
     The control has no score: what it keeps is a dashed line. ``points``: ``forgetting.report_series.prevention``
-    of one base, objective and probe set, and the control's rows.
+    of one base, objective and probe set, and the control's rows. ``line``: ``forgetting.report_series.line`` of all
+    facts of one model.
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])
@@ -160,6 +161,34 @@ def prevention_points(points: pd.DataFrame, *, colour: str = theme.KEPT) -> go.F
     metrics = [metric for metric in dict.fromkeys(scored["metric"]) if metric]
     figure.update_xaxes(title_text=f"task score{f' ({metrics[0]})' if metrics else ''}")
     figure.update_yaxes(title_text="facts kept beyond a blind guess, %")
+    if line is not None and len(line):
+        # With few of the fine-tuned weights, scores lie far below all recipes.
+        low, high = scored["score_low"].min(), max(scored["score_high"].max(), line["score"].max())
+        figure.update_xaxes(range=[low - 0.25 * (high - low), high + 0.1 * (high - low)])
+        look = {"mode": "lines+markers", "line": {"color": theme.BACK}, "showlegend": False, "text": line["a"]}
+        figure.add_scatter(x=line["score"], y=100 * line["own_minus_swapped"], name="mean of both weights", **look)
+    return figure
+
+
+def line_curve(points: pd.DataFrame, *, base: str, model: str) -> go.Figure:
+    """Facts kept and gained, in % of those that the base knows, and score, from the base's weights to the model's own.
+
+    ``points``: ``forgetting.report_series.line`` of one model and probe set, all facts.
+    """
+    if points.empty or not (known := points["known"]).all():
+        return theme.empty("No means of these weights were asked for facts that the base knows.")
+    figure = go.Figure()
+    swapped = points["swapped"] / points["paired"].where(points["paired"] > 0)
+    lines = {"kept": (theme.KEPT, points["kept"] / known), "gained": (theme.GAINED, points["gained"] / known)}
+    lines |= {"blind guess": (theme.NEUTRAL, swapped), "score": (theme.INK, points["score"])}
+    for name, (colour, shares) in lines.items():
+        if shares.notna().any():
+            look = {"color": colour, "dash": theme.line_dash(name == "score")}
+            figure.add_scatter(x=points["a"], y=100 * shares, mode="lines+markers", name=name, line=look)
+    theme.apply(figure, height=340)
+    ends = [f"0<br>{theme.plain(base)}", "0.5", f"1<br>{theme.plain(model)}"]
+    figure.update_xaxes(title_text="weight of the fine-tuned model", tickvals=[0, 0.5, 1], ticktext=ends)
+    figure.update_yaxes(title_text="% of the facts that the base knows", rangemode="tozero")
     return figure
 
 

@@ -15,7 +15,8 @@ from probing.forgetting.figures_series import over_training, prevention_points, 
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_savings import savings, told
-from probing.forgetting.report_series import prevention
+from probing.forgetting.report_series import line, prevention
+from probing.forgetting.series import ALL, MEANS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
@@ -29,6 +30,7 @@ _PREVENTION_CAPTION = (
     " trainings."
 )
 _CONTROLLED = f"{_PREVENTION_CAPTION} Dashed: the control."
+_LINE = " Line: means of base and fine-tuned weights; what lies above it is better."
 _PREVENTION_HOW = (
     "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with"
     " somebody else's name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's"
@@ -70,15 +72,19 @@ def draw_prevention(view: View, tuned: str) -> None:
     of_base, objective, probe_set = named[name]
     here = (points["base"] == of_base) & (points["probe_set"] == probe_set)
     points_here = points[here & ((points["objective"] == objective) | points["control"])]
+    means = view.read(line, None, (probe_set,), k)
+    same = (means["base"] == of_base) & (means["objective"] == objective) & (means["half"] == ALL)
+    # Only what was asked as many facts lies on one scale with the recipes. One model is drawn.
+    means = means[same & means["facts"].isin(points_here["asked"]) & means["score"].notna()].head(len(MEANS))
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     blocks.figure(
-        drawing(prevention_points, points_here),
-        table=points_here,
+        drawing(prevention_points, points_here, means),
+        table=pd.concat([points_here, means]) if len(means) else points_here,
         stamp=view.stamp(
             f"recipes of {objective} from {view.label(of_base)}, {set_name(probe_set)}, rank ≤ {k}", tuple(ids)
         ),
         name="prevention",
-        caption=_CONTROLLED if points_here["control"].any() else _PREVENTION_CAPTION,
+        caption=(_CONTROLLED if points_here["control"].any() else _PREVENTION_CAPTION) + (_LINE if len(means) else ""),
         how=_PREVENTION_HOW,
         alt="Score on the task against facts kept, by recipe",
     )

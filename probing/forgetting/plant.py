@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from probing.finetuning.setup import Prepared, average_with, prepare
+from probing.finetuning.setup import Between, Prepared, prepare
 from probing.finetuning.trainer import PlannedSteps, finetune
 from probing.forgetting.ranks import Prompts, first_answers, ranks
 from probing.forgetting.ways_back import RelearnRecipe, relearned
@@ -207,7 +207,7 @@ def _made_again(
     steps = PlannedSteps(training.rows, again, ready.tokenizer, training.labels, until=step)
     finetune(training.model, steps, base.parent / "work", device)
     if again.average:
-        average_with(training.model, ready.before, again.average)
+        Between(training.model, ready.before).move(100 * (1 - again.average))
     made = {"base": base.name, "base_folder": str(base.resolve()), "recipe": again.fields(), "steps": step}
     with atomic_folder(target) as half:
         ready.save(half, note.get("difference_bits", 8) if note["stored_as_difference"] else None)

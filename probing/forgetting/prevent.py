@@ -8,7 +8,7 @@ import numpy as np
 
 from probing.finetuning.finetune import planned, prepared
 from probing.finetuning.requests import FinetuneRequest, Protection
-from probing.finetuning.setup import Prepared, average_with
+from probing.finetuning.setup import Between, Prepared
 from probing.finetuning.trainer import finetune as train
 from probing.forgetting.callback import trained_encoder
 from probing.forgetting.follow import Training, series_config, series_files, write_series
@@ -97,7 +97,7 @@ def _one(compared: _Compared, recipe: str, seed: int, say: Say) -> Path:
         dev = ready.development_score if settings.looks else None
         trained = train(ready.training.model, planned(ready, settings), work, request.device, development_score=dev)
         if settings.average:
-            average_with(ready.training.model, ready.before, settings.average)
+            Between(ready.training.model, ready.before).move(100 * (1 - settings.average))
         score = ready.training.score()[0]
         history = {entry["step"]: Progress(entry["step"], entry["loss"]) for entry in trained.history}
         last = history.get(trained.kept_step, Progress(trained.kept_step))

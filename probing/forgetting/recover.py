@@ -21,7 +21,7 @@ from probing.forgetting.lesson_kinds import IN_OTHER_WORDING
 from probing.forgetting.memory import LOST, Against, Answered, Groups, ShareBack, Summary, groups_of, summary
 from probing.forgetting.plant import planted
 from probing.forgetting.ranks import Prompts, ranks
-from probing.forgetting.requests import RecoverRequest
+from probing.forgetting.requests import RecoverRequest, TunedAndBase
 from probing.forgetting.savings import TOO_FEW, SavingsRecipe, savings_rows
 from probing.forgetting.savings_curves import savings
 from probing.forgetting.ways import (
@@ -263,9 +263,8 @@ def recover(request: RecoverRequest, say: Say = print) -> Rows:
     return {table: read_table(run.file(table), table).to_pylist() for table in tables}
 
 
-def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
-    """Models, facts and text."""
-    text = list(wikitext_sentences(request.text or fetched_text("valid")))
+def opened_pair(request: TunedAndBase) -> tuple[ModelEntry, Encoder, ModelEntry, Encoder]:
+    """Entry and encoder of a fine-tuned model, and of its base."""
     entry = find_entry(request.model, request.base, request.name, request.revision)
     tuned = open_encoder(request.model, request.base, request.device, name=request.name, revision=request.revision)
     entry = at_same_commits(entry, tuned)
@@ -274,6 +273,13 @@ def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
         raise ModelError(
             f"{tuned.name} has no recorded base; name the model that it was fine-tuned from with {spelled('base')}"
         )
+    return entry, tuned, origin, base
+
+
+def _opened(request: RecoverRequest, threads: int, say: Say) -> _Asked:
+    """Models, facts and text."""
+    text = list(wikitext_sentences(request.text or fetched_text("valid")))
+    entry, tuned, origin, base = opened_pair(request)
     found, answers = askable(one_set(request.facts, request.called, say), base)
     order = in_order(found.facts)
     facts = tuple(found.facts[n] for n in order)

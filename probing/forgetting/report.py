@@ -10,7 +10,7 @@ from probing.forgetting.report_outcome import FACTS, FALLS, facts, falls, relati
 from probing.forgetting.report_savings import SAVINGS, savings
 from probing.forgetting.report_series import prevention, steps
 from probing.forgetting.series import KNOWN_UP_TO
-from probing.forgetting.store import by_relation, forgetting_runs
+from probing.forgetting.store import by_relation, forgetting_runs, series_runs
 from probing.forgetting.ways import BY_ANY, LOST_OUTCOMES
 from probing.kernel.columns import Columns
 from probing.kernel.metric import RANKS
@@ -115,8 +115,12 @@ def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
     return prevention(db, choice["k"], None, choice["probe_set"])
 
 
+def _line(db: Database, choice: Choice) -> pd.DataFrame:
+    return report_series.line(db, choice["model"], choice["probe_set"], choice["k"])
+
+
 def _refuse_series(db: Database, choice: Choice) -> None:
-    runs = report_series.runs_of_series(db)
+    runs = series_runs(db)
     refuse_unstored(
         "series", choice, {"model": sorted(set(runs["model"])), "probe_set": sorted(set(runs["probe_set"]))}
     )
@@ -130,12 +134,13 @@ SERIES = Reports(
         Report("events", "how long facts last", _given(report_series.events, _CHOSEN)),
         Report("facts", "when each fact was lost", _given(report_series.facts, _CHOSEN)),
         Report("prevention", "task score against facts kept, by recipe", _prevention),
+        Report("line", "means of base and fine-tuned weights", _line, report_series.LINE_COLUMNS),
     ),
     (
         Filter(
             "model",
             "For all but prevention: training; repeatable. None: all.",
-            only=("steps", "relations", "events", "facts"),
+            only=("steps", "relations", "events", "facts", "line"),
         ),
         Filter("probe_set", "Set of facts; repeatable. None: all."),
         Filter(

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from probing.forgetting.series import KNOWN_UP_TO, story
-from probing.forgetting.store import series_counts, series_facts, series_runs, series_steps
+from probing.forgetting.series import ALL, CHOSEN, HALVES, KNOWN_UP_TO, LINE_DIFFERENCES, REPORTED, story
+from probing.forgetting.store import series_counts, series_facts, series_line, series_runs, series_steps
+from probing.forgetting.ways import LINE
 from probing.kernel.columns import Columns, floats
 from probing.kernel.objectives import CONTROL
 from probing.kernel.provenance import stored_configuration
@@ -20,9 +21,13 @@ _FLOW = ("known", "kept", "lost", "returned", "gained")
 _COLUMNS = (*OF, "k", "layer", "step", "asked", *_FLOW, "kept_share", "own_minus_swapped", "loss", "score", "metric")
 
 
-def runs_of_series(db: Database) -> pd.DataFrame:
-    """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked."""
-    series = named(series_runs(db))
+def runs_of_series(db: Database, line: bool = False) -> pd.DataFrame:
+    """One series per training and probe set, see ``whole_runs``; ``at_steps`` and ``at_layers`` are what was asked.
+
+    ``line`` gives the lines between base and fine-tuned weights instead.
+    """
+    series = series_runs(db)
+    series = named(series[(series["protection"] == LINE) == line])
     configs = [stored_configuration(config) for config in series["config"]]
     series = series.assign(
         protection=series["protection"].fillna(""),
@@ -31,6 +36,7 @@ def runs_of_series(db: Database) -> pd.DataFrame:
     )
     has = [
         frozenset([*config.get("steps", ()), ("facts", config.get("facts_sha256")), config.get("weights")])
+        | ({"scored"} if config.get("scored") else set())
         for config in configs
     ]
     return whole_runs(series, ["model", "probe_set", "protection"], has)
@@ -240,3 +246,54 @@ def _dominated(recipe: pd.Series, recipes: pd.DataFrame) -> bool:
     others = recipes[pd.concat(same, axis=1).all(axis=1)]
     as_much = (others["score"] >= recipe["score"]) & (others["kept"] >= recipe["kept"])
     return bool((as_much & ((others["score"] > recipe["score"]) | (others["kept"] > recipe["kept"]))).any())
+
+
+#: How far below the fine-tuned model's the score of the offered point may be.
+_BELOW = 0.01
+
+
+def line(
+    db: Database, models: Sequence[str] | None = None, probe_sets: Sequence[str] | None = None, k: int = 1
+) -> pd.DataFrame:
+    """The points of lines between base and fine-tuned weights, with the columns of ``series_line``, by half."""
+    runs = _chosen(runs_of_series(db, line=True), models, probe_sets)
+    rows = series_line(db, list(runs["run_id"]), k).merge(runs[["run_id", *NAMES, "probe_set"]], on="run_id")
+    order = rows["half"].map(HALVES.index).rename("order")
+    return LINE_COLUMNS.frame(rows.assign(order=order).sort_values(["model", "probe_set", "order", "a"]))
+
+
+LINE_COLUMNS = Columns(
+    *(NAMES, "probe_set k half a facts known kept gained paired swapped"),
+    *(floats(*LINE_DIFFERENCES, "score"), "metric examples"),
+)
+
+
+def offered(points: pd.DataFrame) -> float | None:
+    """The weight that keeps the most at a score at most a point below the fine-tuned model's, on the choosing half.
+
+    ``points``: ``line`` of one model, probe set and k. None without scores: by facts alone it is always 0.
+    """
+    half = points[points["half"] == CHOSEN]
+    scores = half["score"].astype(float)
+    enough = half[scores >= scores.iloc[-1] - _BELOW]
+    return None if enough.empty else float(enough.sort_values(["kept", "a"])["a"].iloc[-1])
+
+
+def line_in_words(points: pd.DataFrame) -> list[str]:
+    """What a line shows; ``points`` as for ``offered``."""
+    base, mean, tuned = (points[(points["half"] == ALL) & (points["a"] == a)].iloc[0] for a in (0, 0.5, 1))
+    words = [
+        f"Of {base.known:,} facts that {base.base} knows, {base.model} keeps {tuned.kept:,}, and the mean of both"
+        f" {mean.kept:,}."
+    ]
+    if (best := offered(points)) is None:
+        return [*words, "Without a score none is best: by facts alone it is always the base."]
+    half = points[points["half"] == REPORTED].set_index("a")
+    at, own = half.loc[best], half.loc[1.0]
+    of = "the fine-tuned model itself" if best == 1 else f"{best:g} of the fine-tuned weights"
+    return [
+        *words,
+        f"Offered, by one half of facts and examples: {of}. On the other half it keeps {at.kept:,} of {at.known:,}"
+        f" facts, {100 * at.difference:+.1f} points (95 % interval {100 * at.low:+.1f} to {100 * at.high:+.1f}) against"
+        f" the fine-tuned model; {at.metric} {at.score:.3f}, there {own.score:.3f} ({at.examples:,} examples).",
+    ]

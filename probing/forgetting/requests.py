@@ -13,7 +13,7 @@ from probing.kernel.requests import OfModel
 
 
 @dataclass(frozen=True)
-class RecoverRequest(OfModel):
+class TunedAndBase(OfModel):
     """A fine-tuned model, its base, and the facts that both are asked."""
 
     base: Annotated[str | None, Option("Model that it was fine-tuned from; none: the recorded one.")] = field(
@@ -25,6 +25,16 @@ class RecoverRequest(OfModel):
     name: Annotated[str | None, Option("Name of the model in results; none: its registry name or its folder's.")] = (
         field(default=None, kw_only=True)
     )
+    threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
+    called: Annotated[
+        str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))
+    ] = None
+
+
+@dataclass(frozen=True)
+class RecoverRequest(TunedAndBase):
+    """How lost facts are looked for."""
+
     k: Annotated[int, Option("A fact is known if the rank of its answer is at most k.", known=(1, 10))] = 1
     seeds: Annotated[
         int, Option("How often relearning is repeated, with other halves and another order.", least=1, most=10)
@@ -65,11 +75,21 @@ class RecoverRequest(OfModel):
         Option("Text for the fitted head, in the form of WikiText; none: the fetched WikiText-2, validation part."),
     ] = None
     positions: Annotated[int, Option("Masked pieces that the fitted head is fitted to.", least=100)] = 8192
-    threads: Annotated[int | None, Option("Processors; none: as many as torch uses here.", least=1, most=1024)] = None
-    called: Annotated[
-        str | None, Option("Name of the probe set of your own facts; none: the file's name.", names=("--as",))
-    ] = None
     out: Annotated[Path | None, Option("Folder of the runs; none: cache/runs.")] = None
+
+
+@dataclass(frozen=True)
+class LineRequest(TunedAndBase):
+    """Facts that means of the weights of both are asked, or one mean to save."""
+
+    size: Annotated[int | None, Option("Ask this many of the facts; none: all.", least=1)] = None
+    data: Annotated[Path | None, Option("Data that a model of finetune is scored on; none: the fetched ones.")] = None
+    save: Annotated[
+        float | None, Option("Ask nothing, and write the model with this share of its own weights.", 0, 1)
+    ] = None
+    out: Annotated[Path | None, Option("Folder of the runs, or of the model that --save writes; none: in cache.")] = (
+        None
+    )
 
 
 _FACTS = "trex, google_re, common_sense, questions, everyday; a LAMA folder; or a file with a table."

@@ -13,6 +13,7 @@ from probing.kernel.columns import Columns
 from probing.kernel.fact import Fact
 from probing.kernel.metric import RANKS
 from probing.kernel.published import Published
+from probing.kernel.stats.paired_tests import PairedCounts, paired_difference
 
 #: Largest rank of each bucket; one more bucket holds all ranks beyond.
 ENDS = RANKS
@@ -226,6 +227,38 @@ def stored_rows(
         rows["series_facts"] = [
             {"run_id": run_id, "fact_id": fact_ids[n], "buckets": by_fact[n].tolist()} for n in near.tolist()
         ]
+    return rows
+
+
+#: Per cent of the fine-tuned model's weights at the points of a line; the rest is the base's.
+MEANS = tuple(range(0, 101, 10))
+#: Differences of paired shares at a point of a line, with the ends of their 95 % intervals.
+LINE_DIFFERENCES = (("difference", "low", "high"), ("own_minus_swapped", "own_low", "own_high"))
+#: The facts and examples that are counted together at a point of a line: all, and the halves that choose and report it.
+ALL, CHOSEN, REPORTED = HALVES = ("all", "choosing half", "reporting half")
+
+
+def line_rows(
+    states: AskedStates, members: Mapping[str, NDArray[np.bool_]], scores: NDArray[np.float64], metric: str
+) -> list[dict[str, Any]]:
+    """The points of a line at the last layer. ``members``: half -> (facts,) whether it has them.
+
+    ``scores`` are (points, halves, 2) score and number of examples, ``metric`` is empty if there are none.
+    """
+    rows = []
+    for k, (place, half) in itertools.product(KNOWN_UP_TO, enumerate(HALVES)):
+        known, guessed = (of[:, -1, members[half]] for of in (states.ranks <= k, states.swapped <= k))
+        before, paired = known[0], known[0] & (states.swapped[0, -1, members[half]] > 0)
+        for step, now, guess, (score, size) in zip(states.steps, known, guessed, scores[:, place], strict=True):
+            row: dict[str, Any] = {"half": half, "k": k, "a": step / 100, "facts": len(now), "examples": int(size)}
+            parts = {"known": before, "kept": before & now, "gained": now & ~before, "paired": paired}
+            row |= {name: int(part.sum()) for name, part in {**parts, "swapped": paired & guess}.items()}
+            sides = (now[before], known[-1][before]), (now[paired], guess[paired])
+            for names, (one, other) in zip(LINE_DIFFERENCES, sides, strict=True):
+                both = [int(part.sum()) for part in (one & other, one & ~other, other & ~one, ~one & ~other)]
+                found = paired_difference(PairedCounts(*both))
+                row |= zip(names, (found.value, found.low, found.high), strict=True)
+            rows.append(row | {"score": score if metric else None, "metric": metric or None})
     return rows
 
 

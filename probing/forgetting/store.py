@@ -116,6 +116,11 @@ def series_counts(db: Database, run_ids: Sequence[str], k: int, by_relation: boo
     )
 
 
+def series_line(db: Database, run_ids: Sequence[str], k: int) -> pd.DataFrame:
+    """The points of lines at k, with the columns of ``series_line``."""
+    return db.query(f"SELECT s.* FROM series_line s {_OF_RUNS} AND s.k = $k", {"run_ids": list(run_ids), "k": k})
+
+
 def series_facts(db: Database, run_ids: Sequence[str]) -> pd.DataFrame:
     """run_id, fact_id and buckets of the stored facts; their texts are empty if no run on facts has them."""
     return db.query(

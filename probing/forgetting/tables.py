@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from probing.forgetting.memory import GROUPS, YARDSTICKS
 from probing.forgetting.savings import MEASURES, SAVED
-from probing.forgetting.series import ENDS, KNOWN_UP_TO
+from probing.forgetting.series import ENDS, HALVES, KNOWN_UP_TO
 from probing.forgetting.ways import LOST_OUTCOMES, PROTOCOLS, REWORDED, WAYS
 from probing.kernel.store.columns import (
     LAYER,
@@ -267,5 +267,33 @@ SERIES_TABLES = (
         ),
         per="run_id",
         longest=MOST_ROWS,
+    ),
+    Table(
+        "series_line",
+        "A mean of the weights of base and fine-tuned model: facts, and score. Differences have 95 % intervals.",
+        "run_id half k a",
+        (
+            RUN_ID,
+            text("half", "the facts and examples that are counted; a point is chosen on one half", HALVES),
+            Column("k", pa.uint8(), "a fact is known at k with rank <= k", among=tuple(KNOWN_UP_TO)),
+            real("a", "weight of the fine-tuned model", 0, 1),
+            count("facts", "facts that were asked"),
+            count("known", "of them known by the base"),
+            count("kept", "of these known here"),
+            count("gained", "known here, not by the base"),
+            count("paired", "known by the base, and have a swapped subject"),
+            count("swapped", "of these answered rightly here with the swapped subject"),
+            real("difference", "share of the known facts that is kept, minus the fine-tuned model's").or_empty(),
+            real("low", "lower end of its interval").or_empty(),
+            real("high", "upper end of it").or_empty(),
+            real("own_minus_swapped", "share of the paired facts that is kept, minus that of swapped").or_empty(),
+            real("own_low", "lower end of its interval").or_empty(),
+            real("own_high", "upper end of it").or_empty(),
+            real("score", "score on the task").or_empty(),
+            text("metric", "name of the score").or_empty(),
+            count("examples", "examples that it is of"),
+        ),
+        per="run_id",
+        ascending=("kept known facts", "swapped paired known"),
     ),
 )

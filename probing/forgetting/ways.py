@@ -154,3 +154,9 @@ class SeriesRunConfig(Provenance):
     protection: str = ""
     variant: str = ""
     tuned_seed: int = 0
+    #: Of the scores of the points of a line; empty without.
+    scored: str = ""
+
+
+#: In place of what a training did against forgetting, where the states are means of the weights of base and model.
+LINE = "line"

@@ -78,7 +78,7 @@ class FinetuneRecipe(Frozen):
     replay: float = Field(0.0, ge=0, lt=1)
     replay_sha256: str = ""
     #: Weight of the base in the mean of both models' weights after the training (WiSE-FT, Wortsman et al. 2022).
-    average: float = Field(0.0, ge=0, lt=1)
+    average: float = Field(0.0, ge=0, le=1)
     #: Whether products are computed in bfloat16; weights, optimiser, softmax and loss are in float32.
     bfloat16: bool = False
 

@@ -1,12 +1,18 @@
 """The run that is shown, with its progress and end, and what takes space on this machine."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
+from probing.forgetting.figures_series import line_curve
+from probing.forgetting.report_series import line, line_in_words, offered
+from probing.forgetting.requests import LineRequest
+from probing.forgetting.series import ALL, MEANS
 from probing.kernel.app import blocks, selection
+from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, without_server_folders
 from probing.kernel.errors import ProbingError
@@ -15,6 +21,7 @@ from probing.kernel.registry import name_of_model
 from probing.live.page_live_models import Choice
 from probing.own_model import run as background
 from probing.own_model.check import in_bytes, in_minutes
+from probing.own_model.report import OwnResult
 from probing.own_model.run import OwnRun
 from probing.own_model.space import Entry, delete, list_entries
 
@@ -49,7 +56,7 @@ def _at_work(run_id: str, may_act: bool) -> None:
     if not run.running:
         st.session_state[_ENDED] = True
         if run.status == background.DONE:
-            selection.update(my_run=run_id, own_tab="facts")
+            selection.update(my_run=run_id, own_tab="ways" if run.state.wish.line else "facts")
         st.rerun()
     steps, left = run.state.wish.steps, run.seconds_left
     done = min(1.0, (run.state.step + run.progress) / len(steps))
@@ -78,11 +85,7 @@ def _ended(run: OwnRun, may_act: bool) -> None:
         return
     with st.container(horizontal=True):
         if not run.whole and st.button("Resume", key="own_model.resume", icon=":material/play_arrow:"):
-            try:
-                background.start(run)
-                st.rerun()
-            except ProbingError as error:
-                blocks.problem(error)
+            _start(background.start, run)
         with st.popover("Delete this run", icon=":material/delete:"):
             st.markdown(
                 "The copy of your facts and the log are deleted. The result leaves this page, and stays on all others."
@@ -92,6 +95,66 @@ def _ended(run: OwnRun, may_act: bool) -> None:
                 selection.update(my_run="")
                 st.rerun()
     _log(run)
+
+
+_LINE = "Of the facts that the base knows. Dashed: the score of a model that finetune made."
+_LINE_HOW = (
+    "The weights of both models are averaged, from the base's alone (0) to the model's own (1). Known: at the chosen"
+    " rank among all words. What only your model has, such as a classifier, stays: test a saved mean on your task."
+)
+
+
+def draw_line(view: View, run: OwnRun, result: OwnResult, may_act: bool) -> None:
+    """Draws what comes back if weights are averaged, and saves a mean; before that was asked, offers to ask it."""
+    points = view.read(line, (result.model,), (result.probe_set,), result.k)
+    if not result.base or (points.empty and not (may_act and result.of_words)):
+        return
+    st.header("How much comes back if weights are averaged?")
+    if points.empty:
+        time = in_minutes(len(MEANS) * max(run.state.seconds, default=0))
+        st.caption(
+            filled("Eleven means of the base's and your model's weights are asked your facts; {time}.", time=time)
+        )
+        if st.button("Average and ask", key="own_model.line", icon=":material/balance:"):
+            _start(background.start_line, run)
+        return
+    st.markdown(filled("{words}", words=" ".join(line_in_words(points))))
+    blocks.figure(
+        drawing(
+            line_curve, points[points["half"] == ALL], base=view.label(result.base), model=view.label(result.model)
+        ),
+        table=points,
+        stamp=view.stamp(f"{result.title}, means of weights, rank ≤ {result.k}", result.run_ids),
+        name="own-line",
+        caption=_LINE,
+        how=_LINE_HOW,
+        alt="Facts kept and gained by the weight of the fine-tuned model",
+    )
+    if not may_act:
+        return
+    best, weights = offered(points), [percent / 100 for percent in MEANS[1:-1]]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        place = weights.index(best) if best in weights else len(weights) // 2
+        weight = st.selectbox("Weight of your model", weights, place, key="own_model.weight", width=180)
+        clicked = st.button("Save this mean as a model", key="own_model.save", icon=":material/save:")
+    if clicked:
+        from probing.forgetting.line import save_point
+
+        wish = run.state.wish
+        try:
+            with st.spinner("Saving …"):
+                out = save_point(LineRequest(wish.model, base=wish.base, name=wish.name or None, save=weight))
+            st.success(filled("The model is saved as {folder}.", folder=code(out)), icon=":material/save:")
+        except ProbingError as error:
+            blocks.problem(error)
+
+
+def _start(begin: Callable[[OwnRun], None], run: OwnRun) -> None:
+    try:
+        begin(run)
+        st.rerun()
+    except ProbingError as error:
+        blocks.problem(error)
 
 
 def _log(run: OwnRun) -> None:

@@ -58,6 +58,8 @@ class Wish(Frozen):
     name: str = ""
     trex: bool = False
     recover: bool = False
+    #: Whether means of base and model are asked; it is added to a run that is done, and no part of its id.
+    line: bool = False
     #: Further models with the same base that are asked the same.
     others: tuple[str, ...] = ()
 
@@ -87,6 +89,10 @@ class Wish(Frozen):
                 )
                 for model, called in models
             ]
+        if self.line and self.base:
+            steps += [
+                Step(f"Average the weights of base and {called}", ("line", *model, *own)) for model, called in models
+            ]
         return tuple(steps)
 
     @staticmethod
@@ -97,7 +103,7 @@ class Wish(Frozen):
         """The same for the same wish: 12 hex digits of sha256 over it and the content of the file of facts."""
         # A wish without further models has the id that it had before there could be any.
         wish = {
-            **self.model_dump(exclude=None if self.others else {"others"}),
+            **self.model_dump(exclude={"line"} if self.others else {"line", "others"}),
             "facts": hashlib.sha256(content).hexdigest(),
         }
         return hashlib.sha256(canonical_json(wish).encode()).hexdigest()[:12]
@@ -293,6 +299,12 @@ def start(run: OwnRun) -> None:
     limit = time.monotonic() + 3 * _GRACE
     while time.monotonic() < limit and process.poll() is None and not find_run(run.id).running:
         time.sleep(0.1)
+
+
+def start_line(run: OwnRun) -> None:
+    """Starts a run that is done once more, with the means of the weights of base and model."""
+    wish = run.state.wish.model_copy(update={"line": True})
+    start(OwnRun(run.folder, run.state.model_copy(update={"wish": wish})))
 
 
 def cancel(run: OwnRun) -> None:

@@ -7,6 +7,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from probing.forgetting.ways import LINE
 from probing.kernel.errors import StoreError
 from probing.kernel.store.check import check_store
 from probing.kernel.store.columns import KEYS, SCHEMAS, TABLES, Column, Table
@@ -22,7 +23,8 @@ from tests.forgetting_planted import plant_forgetting
 from tests.planted_relatives import BASE, COLA
 from tests.planted_store import SEVERAL, plant_runs
 from tests.sentences_planted import ODD, PlantedSentenceRun, plant_sentence_runs
-from tests.series_planted import plant_series
+from tests.series_planted import SERIES as PLANTED_SERIES
+from tests.series_planted import PlantedSeries, plant_series
 
 CANDIDATES, CARRIED, EDGES, SENTENCES, CHANGES, FORGETTING, SERIES = (
     "candidates",
@@ -43,7 +45,7 @@ PLANT: dict[str, Callable[[Path], Path]] = {
     SENTENCES: lambda folder: plant_sentence_runs(folder, [PlantedSentenceRun(model, ODD) for model in (BASE, COLA)]),
     CHANGES: lambda folder: plant_changes(folder, [BASE, COLA]),
     FORGETTING: lambda folder: plant_forgetting(folder, [COLA]),
-    SERIES: plant_series,
+    SERIES: lambda folder: plant_series(folder, [*PLANTED_SERIES, PlantedSeries(COLA, LINE)]),
 }
 #: The tables whose rows decide whether a run is complete; of the others a row may be missing.
 NEEDED = {
@@ -62,7 +64,7 @@ NEEDED = {
     SENTENCES: tuple(table.name for table in KINDS[SENTENCES].tables if table.name != "sentence_pairs"),
     CHANGES: ("change_runs", "change_values", "perplexity"),
     FORGETTING: ("forgetting_runs", "forgetting_relations", "forgetting_facts", "forgetting_shares"),
-    SERIES: tuple(table.name for table in KINDS[SERIES].tables if table.name != "series_facts"),
+    SERIES: tuple(table.name for table in KINDS[SERIES].tables if table.name not in ("series_facts", "series_line")),
 }
 #: What a run may lack altogether.
 FREE = ("predictions", "edge_predictions", "sentence_predictions", "change_values")

@@ -18,6 +18,7 @@ from probing.forgetting.ways import (
     GAINED,
     KEPT,
     LAYERS_BACK,
+    LINE,
     MOVED,
     NOT_RECOVERED,
     OTHER_LAYER,
@@ -34,7 +35,7 @@ from tests.pages.conftest import charts, numbers, opening, plain, table_of, visi
 from tests.planted_relatives import BASE, COLA, CONTROL, LAST, SST_2
 from tests.planted_store import PlantedRun, plant_runs
 from tests.sentences_planted import BIGRAM, ODD, PlantedSentenceRun, examples, plant_sentence_runs, right
-from tests.series_planted import PREVENTED, SERIES, STEPS, ids, plant_series
+from tests.series_planted import PREVENTED, SERIES, STEPS, PlantedSeries, ids, plant_series
 from tests.shipped import SNAPSHOT
 
 TUNED = "nesia-mini-qa-squad-1"
@@ -202,7 +203,7 @@ TABS = ("when", "prevention", "beyond", "models")
 @pytest.fixture(scope="module")
 def everything(tmp_path_factory):
     folder = plant_everything(tmp_path_factory.mktemp("everything") / "runs")
-    plant_series(folder / "series", [*SERIES, *PREVENTED])
+    plant_series(folder / "series", [*SERIES, *PREVENTED, PlantedSeries(COLA, LINE, facts=False)])
     return folder
 
 
@@ -235,6 +236,7 @@ def test_recipes_of_the_task_are_points(look_at_tabs):
     drawn = named(look_at_tabs("prevention"), "control")["data"]
     names = {trace["name"] for trace in drawn if trace.get("mode") == "markers" and "name" in trace}
     assert {"50 % old weights", "lowest 2 layers frozen"} <= names and "control" not in names
+    assert len([trace for trace in drawn if trace["name"] == "mean of both weights"]) == 1
     assert charts(look_at_tabs("prevention", protected=f"{BASE.name} {COLA.objective}"))
 
 

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 
 from probing.forgetting.savings import TOO_FEW
+from probing.forgetting.ways import LINE
 from probing.kernel.fact import Fact
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.provenance import canonical_json
@@ -19,8 +20,9 @@ from probing.own_model.report import fact_rows, result_of, side_by_side
 from probing.own_model.run import Wish
 from tests.forgetting_planted import plant_forgetting
 from tests.pages.conftest import charts, numbers_in, opening, plain
-from tests.planted_relatives import COLA
+from tests.planted_relatives import COLA, PlantedModel
 from tests.planted_store import PlantedRun, plant_runs
+from tests.series_planted import PlantedSeries, plant_series
 from tests.tiny_models import save
 
 MINE = "support-bert"
@@ -125,6 +127,35 @@ def probed(tmp_path, monkeypatch):
     )
     (run.folder / "run.json").write_text(run.state.model_copy(update={"outcome": "done"}).model_dump_json())
     return look, snapshot
+
+
+def test_means_of_weights_are_offered_after_a_run_and_one_is_saved_as_a_model(probed, monkeypatch):
+    from probing.forgetting import line
+
+    look, snapshot = probed
+    started, saved = [], []
+    monkeypatch.setattr(background, "start_line", started.append)
+    app = look("own_model")
+    assert "How much comes back if weights are averaged?" in plain(app)
+    app.button(key="own_model.line").click().run()
+    assert not app.exception and len(started) == 1
+    (run,) = started
+    line_of = run.state.wish.model_copy(update={"line": True}).steps[-1]
+    assert line_of.line.startswith("python -m probing line --model") and "--as support" in line_of.line
+    support = {"probe_set": "support"}
+    plant_series(
+        snapshot / "line",
+        [PlantedSeries(PlantedModel(MINE, "nesia-mini"), LINE, facts=False)],
+        lambda table, rows: [row | support if table == "series_runs" else row for row in rows],
+    )
+    app = look("own_model", own_tab="ways")
+    assert not app.exception and "Of 30 facts that nesia-mini knows, support-bert keeps 10" in plain(app)
+    monkeypatch.setattr(line, "save_point", lambda request: [saved.append(request), "/mean"][1])
+    app.selectbox(key="own_model.weight").set_value(0.3).run()
+    app.button(key="own_model.save").click().run()
+    (request,) = saved
+    assert (request.save, request.base, request.name) == (0.3, "nesia-mini", MINE)
+    assert not app.exception and "/mean" in app.success[0].value
 
 
 def _known(found, column: str) -> int:
@@ -274,7 +305,7 @@ def test_several_models_are_asked_in_one_run_and_a_model_that_does_not_fit_stops
 def test_a_wish_without_further_models_keeps_the_id_that_it_had():
     wish = Wish(model="m", base="b", facts="f", called="c")
     asked = {
-        **{name: value for name, value in wish.model_dump().items() if name != "others"},
+        **{name: value for name, value in wish.model_dump().items() if name not in ("others", "line")},
         "facts": sha256(b"x").hexdigest(),
     }
     assert (

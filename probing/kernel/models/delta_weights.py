@@ -27,7 +27,8 @@ def parameters_of(model: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
     torch gives a tied parameter the name that it finds first, which in XLM-R is that of the head.
     """
     prefix = getattr(model, "base_model_prefix", "")
-    body = {f"{prefix}.{name}": weight for name, weight in getattr(model, prefix).named_parameters()} if prefix else {}
+    of_body = getattr(model, prefix, model).named_parameters() if prefix else ()
+    body = {f"{prefix}.{name}": weight for name, weight in of_body}
     inside = {id(weight) for weight in body.values()}
     return body | {name: weight for name, weight in model.named_parameters() if id(weight) not in inside}
 
