@@ -190,7 +190,7 @@ def test_a_row_of_several_lines_is_one_row_and_named():
             "prompt,object\nAda, a writer, is [MASK].,x\n",
             "line 2: got 4 cells, expected 2 .*; put a cell that holds one of the commas in double",
         ),
-        (gzip.compress(b"prompt,object"), "compressed with gzip; unpack it"),
+        (gzip.compress(b"prompt,object", mtime=0), "compressed with gzip; unpack it"),
         (b"PK\x03\x04rest", "spreadsheet workbook .* export the sheet as CSV"),
         (
             "prompt,object\nÉmile is [MASK].,x".encode("cp1252"),
