@@ -128,11 +128,12 @@ def results(folders: "Sequence[Path | str] | Path | str | None" = None) -> "Resu
 def line(
     model: "str | Path", base: "str | Path | None" = None, facts: Any = "trex", score: Any = None, **options: Any
 ) -> "pd.DataFrame":
-    """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``.
+    """Asks eleven means of the weights of a base and its fine-tuned model for facts, like ``python -m probing line``,
+    and prints what they show.
 
     Args:
         model, base: names of the registry, hub ids or folders; without a base the recorded one.
-        facts, options: as the command has them; facts are a name, a folder or a file.
+        facts, options: as the command has them, without ``save``; facts are a name, a folder or a file.
         score: a function of the model at a point and its tokenizer: how well it does its task, from 0 to 1, or a number
             for each example, of which half choose the offered point. None: by the task of ``finetune``.
 
@@ -142,12 +143,24 @@ def line(
     Raises:
         ModelError, FactsError, OptionError: as the command; also if ``score`` gives something else.
     """
+    from pathlib import Path
+
     import pandas as pd
 
-    from probing.api.arguments import in_a_notebook
+    from probing.api.arguments import in_a_notebook, optional_folder, refused
     from probing.forgetting.line import line
+    from probing.forgetting.report_series import line_in_words
     from probing.forgetting.requests import LineRequest
 
+    if not isinstance(facts, str | Path):
+        raise refused("facts", facts, "a name, a folder or a file")
+    if not (score is None or callable(score)):
+        raise refused("score", score, "a function of a model and its tokenizer, or None")
+    if options.get("save") is not None:
+        raise refused("save", options["save"], "None; the command saves a mean: python -m probing line --save")
+    options["out"] = optional_folder("out", options.get("out"))
     with in_a_notebook():
         request = LineRequest(str(model), base=None if base is None else str(base), facts=str(facts), **options)
-        return pd.DataFrame(line(request, score=score))
+        points = pd.DataFrame(line(request, score=score))
+        print("\n".join(line_in_words(points[points["k"] == 1])))
+        return points

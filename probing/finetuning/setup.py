@@ -26,7 +26,7 @@ from probing.kernel.models.check import say_unknown
 from probing.kernel.models.checkpoint import ADAPTER
 from probing.kernel.models.delta_weights import FILE as DIFFERENCE
 from probing.kernel.models.delta_weights import apply_difference, parameters_of, save_difference
-from probing.kernel.models.head import Head, layout_of, pretrained_head
+from probing.kernel.models.head import Head, give_bias, layout_of, part_head, pretrained_head
 from probing.kernel.models.hub import locate
 from probing.kernel.models.layer_swap import layers_of
 from probing.kernel.models.load import load_encoder
@@ -111,7 +111,9 @@ class Between:
     """
 
     def __init__(self, model: nn.Module, base: nn.Module):
-        tuned, before = parameters_of(model), parameters_of(base)
+        _part_like(model, base)
+        # Where the base shares the embeddings with its head, and the model does not, they are found by both names.
+        tuned, before = parameters_of(model), dict(base.named_parameters(remove_duplicate=False))
         both = [name for name in tuned if name in before]
         other = next((name for name in both if tuned[name].shape != before[name].shape), "" if both else "any weight")
         if other:
@@ -125,6 +127,16 @@ class Between:
             weight.copy_(torch.lerp(of_base, own, percent / 100))
 
 
+def _part_like(model: Any, base: Any) -> None:
+    """Parts the head of a model from its embeddings if that of its base is."""
+    shared = []
+    for one in (model, base):
+        head = getattr(one, "get_output_embeddings", lambda: None)()
+        shared.append(None if head is None else head.weight is one.get_input_embeddings().weight)
+    if shared == [True, False]:
+        part_head(model)
+
+
 def loaded_with_base(folder: Path, origin: ModelEntry, base_weights: str) -> tuple[PreTrainedModel, PreTrainedModel]:
     """A fine-tuned model by its own class, with all heads that its folder has, and its base.
 
@@ -132,15 +144,26 @@ def loaded_with_base(folder: Path, origin: ModelEntry, base_weights: str) -> tup
     """
     of_base = locate(origin.location, origin.revision or None).folder
     options: dict[str, Any] = {"dtype": torch.float32, **layout_of(AutoConfig.from_pretrained(of_base))}
-    with quiet_loading():
-        model, base = (AutoModelForMaskedLM.from_pretrained(of_base, **options).eval() for _ in range(2))
+
+    def opened(kind: Any, place: Path) -> PreTrainedModel:
+        found, said = kind.from_pretrained(place, output_loading_info=True, **options)
+        give_bias(found, said["missing_keys"])
+        return found.eval()
+
+    with quiet_loading(), torch.no_grad():
+        model, base = (opened(AutoModelForMaskedLM, of_base) for _ in range(2))
         if (folder / DIFFERENCE).is_file():
             apply_difference(model, folder, base_weights)
         elif (folder / ADAPTER).is_file():
             merge_adapter(str(folder), model, folder)
         else:
             named = next(iter(AutoConfig.from_pretrained(folder).architectures or ()), "AutoModel")
-            model = getattr(transformers, named).from_pretrained(folder, **options).eval()
+            if (kind := getattr(transformers, named, None)) is None:
+                raise ModelError(
+                    f"{folder} is a {named}, a class that transformers does not have, so its weights have no mean; save"
+                    " its body as a class of transformers"
+                )
+            model = opened(kind, folder)
     return model, base
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import reprlib
 import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from probing.kernel.files import atomic_folder, atomic_text, cache_folder, requi
 from probing.kernel.jobs.stored_runs import RunFiles
 from probing.kernel.models.arrays import stored_arrays
 from probing.kernel.models.hub import locate
-from probing.kernel.models.load import pick_device
+from probing.kernel.models.load import Encoder, pick_device
 from probing.kernel.models.names import FINETUNING, finetuning_note
 from probing.kernel.models.records import refuse_taken_name
 from probing.kernel.models.torch_settings import set_threads
@@ -63,6 +64,19 @@ def _half(text: Any) -> int:
     return hashlib.sha256(str(text).encode()).digest()[0] % 2
 
 
+def _refuse_another(between: Between, model: Any, base: Encoder, tuned: Encoder, few: Questions) -> None:
+    """Raises a ``ModelError`` if either end of the line answers otherwise than the model whose weights it has."""
+    for percent, whole in ((0, base), (100, tuned)):
+        between.move(percent)
+        here, there = (ranks_by_layer(one, few, [base.depth]).own for one in (trained_encoder(model, base), whole))
+        # Sums in another order turn near scores.
+        if not np.isclose(here, there, rtol=0.05, atol=1).all():
+            raise ModelError(
+                f"the weights of {whole.name} answer otherwise inside the other model; expected models with the same"
+                " config.json, but for the task"
+            )
+
+
 def _in_parts(every: Sequence[Any], halved: Sequence[Any]) -> list[Sequence[Any]]:
     """All examples, and the halves of those that choose and report a point; a single one is in both."""
     halves = [[one for n, one in enumerate(halved) if _half(n) == half] for half in (0, 1)]
@@ -88,15 +102,23 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
     parts = _in_parts(ready.training.test, ready.dev or ready.training.test) if ready else []
     metric = finetuning_note(folder)["scores"][0]["metric"] if ready else "score" if score else ""
     between = Between(model, before)
+    _refuse_another(between, model, base, tuned, Questions.of(one_set(request.facts, request.called), base, 64))
+    sizes: set[int] = set()
 
     def scores() -> list[tuple[float, int]]:
         if ready:
             return [(ready.training.scores(part)[0].value, len(part)) for part in parts]
         if not score:
             return [(np.nan, 0)] * len(HALVES)
-        values = np.atleast_1d(np.asarray(score(model, tuned.tokenizer), np.float64))  # type: ignore[arg-type]
-        if values.ndim > 1 or not np.isfinite(values).all():
-            raise OptionError(f"got {values} of score=; expected a number, or one for each example")
+        given = score(model, tuned.tokenizer)  # type: ignore[arg-type]
+        try:
+            values = np.atleast_1d(np.asarray(given, np.float64))
+        except (TypeError, ValueError, RuntimeError):
+            values = np.array([np.nan])
+        sizes.add(values.size)
+        if isinstance(given, str) or values.ndim > 1 or not (np.abs(values) <= 1).all() or len(sizes) > 1:
+            expected = "a number up to 1, or one for each example, and as many at every point"
+            raise OptionError(f"got {reprlib.repr(given)} of score=; expected {expected}")
         return [(float(np.mean(part)), len(part)) for part in _in_parts(values.tolist(), values.tolist())]
 
     def at(percent: int) -> dict[str, NDArray[Any]]:
@@ -136,6 +158,7 @@ def save_point(request: LineRequest, say: Say = print) -> Path:
     out = request.out or cache_folder() / "models" / name_in_files(f"{tuned.name}-mean-{request.save:g}")
     if out.exists():
         raise ModelError(f"{out} exists already; name a new folder with --out")
+    require_writable(out.parent)
     source = locate(entry.location, entry.revision or None).folder
     model, before = loaded_with_base(source, origin, base.weights_id)
     Between(model, before).move(100 * request.save)

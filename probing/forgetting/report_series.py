@@ -291,9 +291,13 @@ def line_in_words(points: pd.DataFrame) -> list[str]:
     half = points[points["half"] == REPORTED].set_index("a")
     at, own = half.loc[best], half.loc[1.0]
     of = "the fine-tuned model itself" if best == 1 else f"{best:g} of the fine-tuned weights"
+    against = (
+        f", {100 * at.difference:+.1f} points (95 % interval {100 * at.low:+.1f} to {100 * at.high:+.1f}) against the"
+        f" fine-tuned model; {at.metric} {at.score:.3f}, there {own.score:.3f}"
+    )
+    examples = f" ({at.examples:,} examples)" if at.examples > 1 else " (one number, by which it was chosen, too)"
     return [
         *words,
         f"Offered, by one half of facts and examples: {of}. On the other half it keeps {at.kept:,} of {at.known:,}"
-        f" facts, {100 * at.difference:+.1f} points (95 % interval {100 * at.low:+.1f} to {100 * at.high:+.1f}) against"
-        f" the fine-tuned model; {at.metric} {at.score:.3f}, there {own.score:.3f} ({at.examples:,} examples).",
+        f" facts{f'; {at.metric} {at.score:.3f}' if best == 1 else against}{examples}.",
     ]

@@ -12,6 +12,7 @@ import pytest
 from pandas.api.types import is_bool, is_number
 
 from probing.facts.forgotten import FATES
+from probing.forgetting.ways import LINE
 from probing.kernel.errors import StoreError
 from probing.kernel.store.opening import open_database
 from probing.subjects import REPORTS as KINDS
@@ -20,6 +21,7 @@ from tests.api.stored_results import plant_all
 from tests.facts.planted_forgetting import BASE, EXPOSURE, FACTS, MODEL, RUNS
 from tests.planted_relatives import COLA, LAYERS
 from tests.planted_store import SEVERAL_ANSWERS, PlantedRun, plant_runs
+from tests.series_planted import PlantedSeries, plant_series
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +180,7 @@ def tables(snapshot, tmp_path_factory):
     lost = PlantedRun(COLA.name, base=base_name, rank=lambda number, layer: 2, **lens)
     base = PlantedRun(base_name, rank=lambda number, layer: 1, **lens)
     plant_runs(several, [PlantedRun(model="several", facts=SEVERAL_ANSWERS), base, lost])
+    plant_series(several, [PlantedSeries(COLA, LINE, facts=False)])
     with open_database(snapshot, several) as db:
         yield {
             (kind, one.name): KINDS[kind].table(db, KINDS[kind].choose(one.name, GIVEN.get((kind, one.name))))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import BertForSequenceClassification
+from transformers import BertForMaskedLM, BertForSequenceClassification
 
 import probing
 from probing.forgetting import line as work
@@ -80,11 +80,11 @@ def test_a_permuted_layer_loses_facts_on_the_way_and_a_saved_point_answers_as_me
     rows = [f"{city},in,{land},{city} is the capital of [MASK]." for city, land in CAPITALS.items()]
     facts.write_text("\n".join(["subject,relation,object,prompt", *rows]) + "\n")
     of = ("--model", model, "--base", base, *HERE)
-    alive = dies(work, "ranks_by_layer", 4)
+    alive = dies(work, "ranks_by_layer", 8)
     with pytest.raises(Killed):
         run("line", *of, "--facts", facts)
     alive()
-    dies(work, "ranks_by_layer", 7)
+    dies(work, "ranks_by_layer", 11)
     run("line", *of, "--facts", facts)
     rows = points(cache, k=1)
     assert rows[0]["kept"] == rows[0]["known"] > 5 > rows[1]["kept"]
@@ -148,12 +148,15 @@ def test_a_notebook_scores_by_any_function_of_the_model(run, cache, tiny_model, 
         "Offer"
     )
     assert {trace.name for trace in line_curve(every, base="b", model="m").data} == {"kept", "gained", "score"}
-    for wrong in (float("nan"), [[1.0]], []):
+    for wrong in (float("nan"), [[1.0]], [], "0.7", 70.0, {"f1": 0.7}):
         with pytest.raises(OptionError, match=r"got .*score"):
             probing.line(tuned, tiny_model, facts, lambda *_, wrong=wrong: wrong, device="cpu")
+    longer = iter(range(1, 12))
+    with pytest.raises(OptionError, match="as many at every point"):
+        probing.line(tuned, tiny_model, facts, lambda *_: [1.0] * next(longer) * 8, device="cpu")
 
 
-@pytest.mark.parametrize("change", ["vocabulary", "shape", "no base"])
+@pytest.mark.parametrize("change", ["vocabulary", "shape", "no base", "activation", "class"])
 def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tuned, facts, change):
     words = ["line", "--model", tuned, "--base", tiny_model, "--facts", facts, *HERE]
     if change == "vocabulary":
@@ -169,10 +172,16 @@ def test_models_that_have_no_mean_are_refused_by_name(run, cache, tiny_model, tu
         save_file(weights, tuned / "model.safetensors", {"format": "pt"})
     elif change == "no base":
         del words[3:5]
+    elif change in ("activation", "class"):
+        other = {"hidden_act": "relu"} if change == "activation" else {"architectures": ["MyReader"]}
+        path = tuned / "config.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | other))
     expected = {
         "vocabulary": "different vocabularies",
         "shape": r"does not have .*position_embeddings\.weight",
         "no base": "--base",
+        "activation": "answer otherwise inside the other model",
+        "class": "is a MyReader, a class that transformers does not have",
     }
     with pytest.raises(probing.ProbingError, match=expected[change]):
         run(*words)
@@ -189,3 +198,23 @@ def test_an_adapter_is_averaged_as_it_is_merged(run, cache, tiny_model, facts, t
     name, mean = "encoder.layer.1.attention.self.query.weight", load_file(tmp_path / "mean" / "model.safetensors")
     merged = wrapped.merge_and_unload().bert.get_parameter(name)
     assert len(points(cache)) == 11 and torch.allclose(mean[f"bert.{name}"], merged, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["query", "decoder"])
+def test_the_mean_without_any_weight_of_an_adapter_is_the_base_for_transformers_too(
+    run, cache, tiny_model, facts, tmp_path, target
+):
+    peft = pytest.importorskip("peft", reason="the extra adapters")
+    config = peft.LoraConfig(r=2, target_modules=[target], init_lora_weights=False)
+    model = peft.get_peft_model(BertForMaskedLM.from_pretrained(tiny_model), config)
+    model.save_pretrained(tmp_path / "adapter")
+    of = ("line", "--model", tmp_path / "adapter", "--base", tiny_model, *HERE)
+    run(*of, "--facts", facts)
+    rows = points(cache)
+    assert rows[0]["kept"] == rows[0]["known"]
+    tokens = torch.arange(5, 25)[None]
+    for a, whole in ((0, BertForMaskedLM.from_pretrained(tiny_model)), (1, model.base_model.model)):
+        run(*of, "--save", a, "--out", tmp_path / f"mean-{a}")
+        mean = BertForMaskedLM.from_pretrained(tmp_path / f"mean-{a}")
+        with torch.no_grad():
+            assert torch.allclose(mean.eval()(tokens).logits, whole.eval()(tokens).logits, atol=1e-5), a

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from probing.kernel.errors import ModelError
 from probing.kernel.models.catalogue import open_encoder
@@ -112,6 +112,14 @@ def settings(**changed):
     return change
 
 
+def weights(change):
+    def rewrite(folder):
+        path = folder / "adapter_model.safetensors"
+        save_file(change(load_file(path)), path, {"format": "pt"})
+
+    return rewrite
+
+
 #: By the files alone, and by the weights.
 REFUSED = {
     "prompts": (settings(peft_type="PREFIX_TUNING"), 'merged: peft_type .* is "PREFIX_TUNING", expected .*"LORA"'),
@@ -121,6 +129,14 @@ REFUSED = {
     "a model beside it": (file("model.safetensors"), r"a model .model\.safetensors. and an adapter"),
     "no weights": (lambda folder: (folder / "adapter_model.safetensors").unlink(), "no weights of its adapter"),
     "weights: another base": (lambda folder: save("bert", folder.parent / "base", num_hidden_layers=1), "base lacks"),
+    "weights: cut": (
+        weights(lambda all_of: {name: one for name, one in all_of.items() if ".1.attention.self" not in name}),
+        r"no weights for bert\.encoder\.layer\.1\.attention\.self\.query, which its settings adapt; it is cut",
+    ),
+    "weights: whole numbers": (
+        weights(lambda all_of: {name: one.to(torch.int8) for name, one in all_of.items()}),
+        "weights of int8; expected floating-point",
+    ),
     "weights: another rank": (settings(r=3), "size mismatch"),
     "weights: another method": (settings(use_dora=True), "weights that do not fit its adapter_config.json"),
     "weights: when a token is seen": (settings(alora_invocation_tokens=[1]), "does not support merging"),

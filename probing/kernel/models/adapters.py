@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,15 @@ from transformers import PreTrainedModel
 from probing.kernel.errors import ModelError
 from probing.kernel.models.check import READ_BY_NO_LAYER
 from probing.kernel.models.checkpoint import why_no_head
+from probing.kernel.models.head import part_head
 from probing.kernel.options import spelled
 
 #: What follows a module's path in the names of an adapter's weights.
 _PART = re.compile(r"\.(lora_|ia3_)")
 #: What stands between a module and a weight that was trained whole.
 _WRAPPED = re.compile(r"\.(base_layer|token_adapter)(?=\.)")
+#: The number of a layer in a path.
+_LAYER = re.compile(r"\.\d+\.")
 _TOKENS = ".trainable_tokens_delta"
 
 
@@ -29,6 +32,7 @@ def merge_adapter(title: str, model: PreTrainedModel, folder: Path) -> bool:
     out. ModelError: the adapter does not fit the base.
     """
     from peft import PeftConfig, get_peft_model
+    from peft.tuners.tuners_utils import check_target_module_exists
     from peft.utils import load_peft_weights, set_peft_model_state_dict
 
     config: Any = PeftConfig.from_pretrained(str(folder))
@@ -47,7 +51,16 @@ def merge_adapter(title: str, model: PreTrainedModel, folder: Path) -> bool:
     for path in {*places.values(), *(name.rpartition(".")[0] for name in whole)} - modules.keys():
         if path.split(".")[0] in children and not any(part in READ_BY_NO_LAYER for part in path.split(".")):
             raise ModelError(f"{title} adapts {path}, which its base lacks; name its own base ({spelled('base')})")
-    _replace(root, whole, getattr(config, "trainable_token_indices", None))
+    _replace(root, whole, places.values(), getattr(config, "trainable_token_indices", None))
+    if strange := next((weight.dtype for weight in stored.values() if not weight.is_floating_point()), None):
+        raise ModelError(f"{title} has weights of {str(strange).removeprefix('torch.')}; expected floating-point ones")
+    # Layers may be left out on purpose, but then the settings say which.
+    shapes = {_LAYER.sub(".", path) for path in places.values()}
+    meant = {path for path in modules if _LAYER.sub(".", path) in shapes and check_target_module_exists(config, path)}
+    if lacking := sorted(meant - {*places.values()}):
+        raise ModelError(
+            f"{title} has no weights for {lacking[0]}, which its settings adapt; it is cut, or of another base"
+        )
     # Full paths, because a head of the base may have modules that are called like the adapter's.
     config.target_modules = {*places.values()} & modules.keys()
     config.task_type = config.modules_to_save = config.trainable_token_indices = None
@@ -61,15 +74,20 @@ def merge_adapter(title: str, model: PreTrainedModel, folder: Path) -> bool:
     return with_head
 
 
-def _replace(root: Any, whole: Mapping[str, torch.Tensor], tokens: Any) -> None:
-    """Puts weights that were trained whole in the place of the base's; ``tokens``: rows of embeddings, by layer."""
+def _replace(root: Any, whole: Mapping[str, torch.Tensor], adapted: Collection[str], tokens: Any) -> None:
+    """Puts weights that were trained whole in the place of the base's; ``tokens``: rows of embeddings, by layer.
+
+    ``adapted`` are the modules that the adapter changes besides.
+    """
     path = next(name for name, module in root.named_modules() if module is root.get_input_embeddings())
     if (new := whole.get(f"{path}.weight")) is not None and len(new) != root.config.vocab_size:
         root.resize_token_embeddings(len(new), mean_resizing=False)
     embeddings, head = root.get_input_embeddings(), root.get_output_embeddings()
     # PEFT trains the embeddings apart from the matrix that is tied to them, but single tokens in both.
     if head is not None and head.weight is embeddings.weight and not tokens:
-        head.weight = torch.nn.Parameter(head.weight.clone())
+        ends = {path, next(name for name, module in root.named_modules() if module is head)}
+        if ends & {*adapted, *(name.rpartition(".")[0] for name in whole)}:
+            part_head(root)
     parameters = dict(root.named_parameters(remove_duplicate=False))
     for name, weight in whole.items():
         if (place := name.removesuffix(_TOKENS)) != name:

@@ -217,6 +217,16 @@ def give_bias(model: PreTrainedModel, missing: Collection[str]) -> set[str]:
     return set()
 
 
+@torch.no_grad()
+def part_head(model: PreTrainedModel) -> None:
+    """Gives a head that shares the word embeddings a matrix and a bias of its own, so that both are stored."""
+    head: Any = model.get_output_embeddings()
+    head.weight = nn.Parameter(head.weight.clone())
+    if head.bias is not None:
+        head.bias = nn.Parameter(head.bias.clone())
+    model.config.tie_word_embeddings = False
+
+
 def layout_of(config: PretrainedConfig) -> dict[str, bool]:
     """The setting that a configuration read from the same checkpoint needs for the same head; empty for most."""
     return {} if getattr(config, "legacy", True) else {"legacy": False}
