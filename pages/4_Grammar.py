@@ -1,35 +1,37 @@
 """Grammar: what each layer adds to syntax and meaning, a sentence word by word, and whole sentences."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from probing.choices import GRAMMAR_TABS as TABS
 from probing.choices import LAYERWISE
-from probing.edges.figures import order_matrix, place_rows, score_rows
-from probing.edges.figures_layers import TITLES, axis_of, gain_panels, layer_bars, task_curves
+from probing.edges.figures import half_rows, order_matrix, place_rows, score_rows
+from probing.edges.figures_layers import TITLES, axis_of, layer_bars, task_curves
 from probing.edges.numbers import UNRESOLVED
 from probing.edges.page_sentence import draw_sentence
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
-from probing.edges.report_panels import published_gains, share_of_first
+from probing.edges.report_panels import published_halves
 from probing.edges.report_summary import models_in_order
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.texts import Markdown, count, filled, listing
+from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.figures import theme
 from probing.own_model.page_own_file import draw_own_file
 from probing.sentences.page_probes import draw_sentences
 
-GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
-GAINS_HOW = (
+HALVES = (
+    "Dot: the layers up to this one give half of what all layers add. Beside it: all that they add. Grey: BERT-base as"
+    " published."
+)
+HALVES_HOW = (
     "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the"
-    " word alone. A bar is the F1 of the probe on the layers 0 to l minus that on the layers 0 to l-1, in points, mean"
-    " over seeds; all panels have one scale. The sentence above divides what layer 1 adds by what all layers add, both"
-    " summed over the tasks. Published values are those of Tenney et al. (2019): on the development part, mostly of"
-    " other data, and by layers of a model of another depth. Their tasks run from syntax to meaning in the order of the"
-    " panels, and their gains reach ever later layers."
+    " word alone. What the layers add is the F1 of the probe on all layers minus that on layer 0, in points, mean over"
+    " seeds. The dot is the first layer whose probe has half of it; lines are 95 % intervals over sentences and seeds."
+    " It cannot be told if less than one point is added, or the interval in brackets reaches 0. Published values are"
+    " those of Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another"
+    " depth. The curves below show what every layer adds."
 )
 SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (
@@ -102,46 +104,58 @@ LABELS_HOW = (
 )
 
 
-def answer(probes: GrammarProbes, gains: pd.DataFrame) -> None:
-    """The sentence: how much of all gains comes at layer 1, in the first model and in BERT-base."""
-    share = share_of_first(gains, probes.models[0])
-    published = published_gains(tuple(probes.tasks))
-    if np.isnan(share):
+def answer(probes: GrammarProbes, halves: pd.DataFrame) -> None:
+    """The sentence: by which layers half of the gain is there, in the first model and in BERT-base."""
+    model = probes.models[0]
+    ours = halves[halves["model"] == model].set_index("task")["half"]
+    if ours.isna().all():
         return
-    blocks.sentence(
+    unknown = [probes.tasks[task].lower() for task in ours.index[ours.isna()]]
+    parts = [
         filled(
-            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base"
-            " **{other:.0f} %**.",
-            share=share * 100,
-            model=probes.view.name(probes.models[0]),
-            tasks=count(gains.loc[gains["model"] == probes.models[0], "task"].nunique(), "task"),
-            other=share_of_first(published, published["model"].iloc[0]) * 100,
+            "Half of what the layers of {model} add to grammar is there **by {layers}**",
+            model=probes.view.name(model),
+            layers=by_layers(ours),
+        ),
+        filled("in BERT-base by {layers}", layers=by_layers(published_halves(tuple(probes.tasks))["half"])),
+    ]
+    words = listing(unknown) if len(unknown) < 3 else count(len(unknown), "task")
+    ends = filled("; for {tasks} it cannot be told.", tasks=words) if unknown else Markdown(".")
+    blocks.sentence(joined(", ", parts) + ends)
+
+
+def by_layers(layers: pd.Series) -> str:
+    """The least and the most of layers: "layer 1", "layers 1 to 5"."""
+    low, high = int(layers.min()), int(layers.max())
+    return f"layer {low}" if low == high else f"layers {low} to {high}"
+
+
+def picture(view: View, probes: GrammarProbes | None) -> None:
+    """The sentence, and the layer by which half of the gain is there, one row per task; BERT-base's without results."""
+    if probes is None:
+        blocks.missing(
+            "No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND
         )
-    )
-
-
-def picture(probes: GrammarProbes, gains: pd.DataFrame) -> None:
-    """What each layer adds, one small panel per task."""
+        halves, stamp, how = published_halves(()), view.stamp("layer of half the gain, published", ()), HALVES_HOW
+        looks = {"colours": {}, "titles": {name: task.title for name, task in EDGE_TASKS.items()}}
+    else:
+        halves, stamp, how = (
+            probes.panels.halves(),
+            probes.stamp("layer of half the gain"),
+            f"{HALVES_HOW} {probes.marks}",
+        )
+        looks = {"colours": probes.colours, "labels": probes.labels, "titles": probes.tasks}
+        with sentence_place:
+            answer(probes, halves)
     blocks.figure(
-        drawing(gain_panels, gains, colours=probes.colours, labels=probes.labels, titles=probes.tasks),
-        table=gains,
-        stamp=probes.stamp("gain in F1 by layer"),
-        name="grammar-gains",
-        caption=GAINS,
-        how=f"{GAINS_HOW} {probes.marks}",
-        alt="Points of F1 that each layer adds, one panel per task",
+        drawing(half_rows, halves, **looks),
+        table=halves,
+        stamp=stamp,
+        name="grammar-halves",
+        caption=HALVES,
+        how=how,
+        alt="Layer by which half of the gain is there, one row per task",
     )
-
-
-def example(view: View) -> None:
-    """What a page with results looks like: the published values of BERT-base."""
-    gains, titles = published_gains(()), {name: task.title for name, task in EDGE_TASKS.items()}
-    blocks.missing(
-        "No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND
-    )
-    stamp = view.stamp("gain in F1 by layer, published", ())
-    drawn = drawing(gain_panels, gains, colours={}, titles=titles)
-    blocks.figure(drawn, table=gains, stamp=stamp, name="grammar-gains", caption=GAINS, how=GAINS_HOW)
 
 
 def scores(probes: GrammarProbes) -> None:
@@ -325,13 +339,7 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
 view = open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
 sentence_place = st.container()
 probes = open_results(view)
-if probes is None:
-    example(view)
-else:
-    gains = probes.panels.gains()
-    with sentence_place:
-        answer(probes, gains)
-    picture(probes, gains)
+picture(view, probes)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
     if tab == "whole":
         draw_sentences(view)
