@@ -11,7 +11,6 @@ from probing.edges.numbers import UNRESOLVED
 from probing.edges.page_sentence import draw_sentence
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
 from probing.edges.report_panels import published_halves
-from probing.edges.report_summary import models_in_order
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
@@ -21,10 +20,7 @@ from probing.kernel.figures import theme
 from probing.own_model.page_own_file import draw_own_file
 from probing.sentences.page_probes import draw_sentences
 
-HALVES = (
-    "Dot: the layers up to this one give half of what all layers add. Beside it: all that they add. Grey: BERT-base as"
-    " published."
-)
+HALVES = "Dot: the layer by which half of the gain is there. Beside it: the whole gain. Grey: BERT-base as published."
 HALVES_HOW = (
     "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the"
     " word alone. What the layers add is the F1 of the probe on all layers minus that on layer 0, in points, mean over"
@@ -75,20 +71,11 @@ CURVES_HOW = (
     "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values"
     " are grey."
 )
-PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
-PLACES_HOW = (
-    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences"
-    " and seeds, for tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on"
-    " the words alone, or if its interval leaves the layers; the data give the reason. Centre of gravity: the mean"
-    " layer of the weights by which the probe mixes all layers. It leaves the middle only slowly; faint: the weights"
-    " are near uniform, so it is no place. A published model without it: its paper gives none for the task. Models are"
-    " aligned by share of their depth."
-)
 ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
 ORDER_HOW = (
-    "Expected layers are compared pair by pair. Intervals are over sentences and seeds, and simultaneous for all pairs;"
-    " sentences that two tasks share are drawn together. For a task with one seed the variation over seeds is that of"
-    " the model's tasks with several."
+    "Compared are expected layers, the mean of the layers from 1 on, weighted by their gains; the data of the scores"
+    " have them. Intervals are over sentences and seeds, and simultaneous for all pairs; sentences that two tasks share"
+    " are drawn together. For a task with one seed the variation over seeds is that of the model's tasks with several."
 )
 WEIGHTS = "Solid: how much each layer counts in the mix of all. Outlined: what it adds. Each as a share of its largest."
 WEIGHTS_HOW = (
@@ -209,23 +196,8 @@ def curves(probes: GrammarProbes) -> None:
     )
 
 
-def places(probes: GrammarProbes) -> None:
-    """Expected layer and centre of gravity, one row per task."""
-    panel = probes.panels.places()
-    blocks.figure(
-        drawing(place_rows, panel.rows, colours=probes.colours, labels=probes.labels, **panel.options),
-        table=panel.rows.drop(columns="row"),
-        stamp=probes.stamp("centre of gravity and expected layer"),
-        name="grammar-places",
-        caption=PLACES,
-        how=f"{PLACES_HOW} {probes.marks}",
-        alt="Expected layer and centre of gravity by task and model",
-        call=probes.call("summary", published=probes.own.published),
-    )
-
-
 def order(probes: GrammarProbes) -> None:
-    """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
+    """Which of two tasks comes first in a model."""
     st.header("Which task comes first?", anchor="order")
     probes.choose_model(Markdown("Model"))
     model = probes.model
@@ -247,19 +219,6 @@ def order(probes: GrammarProbes) -> None:
             how=ORDER_HOW,
             alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
             call=probes.call("tasks", {"model": model}),
-        )
-    if len(probes.models) > 1:
-        table = probes.report(
-            models_in_order,
-            probes.models,
-            tuple(probes.tasks),
-            part=probes.own.edge_part,
-            unseen=probes.own.unseen,
-        )
-        labels = {side: table[side].map(probes.view.label) for side in ("first", "second")}
-        named = table.assign(task=table["task"].map(probes.tasks), **labels)
-        blocks.table_with_download(
-            table, shown=named, stamp=probes.stamp("order of models by task"), name="grammar-models"
         )
 
 
@@ -330,7 +289,6 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
         scores(probes)
         curves(probes)
     else:
-        places(probes)
         order(probes)
         weights(probes)
         labels(probes)

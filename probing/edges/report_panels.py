@@ -188,12 +188,10 @@ def published_halves(tasks: Sequence[str]) -> pd.DataFrame:
     """The layers of BERT-base in these tasks, or in all that are published if these are others, as ``halves``."""
     every = published_scores()
     of_base = every[every["model"] == PUBLISHED_MODELS["base"]]
-    rows = []
-    for task, line in of_base.groupby("task", sort=False):
-        f1 = line.sort_values("layer")["value"].to_numpy()
-        numbers = (float(half_layer(f1)), np.nan, np.nan, f1[-1] - f1[0], np.nan, np.nan)
-        rows.append((PUBLISHED_MODELS["base"], task, len(f1) - 1, *numbers))
-    table = HALVES.frame(rows)
+    lines = of_base.sort_values("layer").groupby("task", sort=False)["value"].agg(list)
+    rows = [(task, len(f1) - 1, half_layer(f1), f1[-1] - f1[0]) for task, f1 in lines.items()]
+    table = pd.DataFrame(rows, columns=["task", "last", "half", "gain"]).assign(model=PUBLISHED_MODELS["base"])
+    table = HALVES.frame(table.reindex(columns=list(HALVES)))
     chosen = table[table["task"].isin(list(tasks))]
     return chosen if len(chosen) else table
 

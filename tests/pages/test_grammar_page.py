@@ -23,7 +23,7 @@ from tests.edges_planted import (
     planted_part,
 )
 from tests.edges_planted import planted_probabilities as probabilities
-from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, table_of, visited, words
+from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, visited, words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -112,17 +112,15 @@ def test_the_switch_shows_layers_one_by_one_what_control_labels_leave_and_code_l
 
 def test_weights_stand_beside_gains_and_a_matrix_is_drawn_where_a_pair_has_an_order(look):
     app = look("grammar", grammar_tab="order")
-    heat, unknown = charts(app)[2]["data"]
+    heat, unknown = charts(app)[1]["data"]
     assert heat["text"] == [["", "◀", ""], ["▶", "", ""], ["", "", ""]]
     assert sorted(zip(unknown["x"], unknown["y"], strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
-    between = table_of(app, "verdict", "task")
-    assert set(between["first"]) == {"nesia-mini"} and set(between["second"]) == {"other-bert"}
-    weights, gains = (traces(charts(app)[3], name)[0] for name in ("mixing weight", "gain in F1"))
+    weights, gains = (traces(charts(app)[2], name)[0] for name in ("mixing weight", "gain in F1"))
     assert sum(numbers(weights["customdata"])) == pytest.approx(1.0)
     assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
-    assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[3], "mixing weight × norm")
+    assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[2], "mixing weight × norm")
     none = look("grammar", grammar_tab="order", edge_tasks=["pos", "proto-roles"], edge_models="nesia-mini")
-    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 4
+    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 3
 
 
 def test_without_probes_published_gains_are_the_example_and_the_command_is_named(visit):
