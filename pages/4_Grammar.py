@@ -97,7 +97,7 @@ def answer(probes: GrammarProbes, halves: pd.DataFrame) -> None:
     ours = halves[halves["model"] == model].set_index("task")["half"]
     if ours.isna().all():
         return
-    unknown = [probes.tasks[task].lower() for task in ours.index[ours.isna()]]
+    unknown = [probes.tasks[task] for task in ours.index[ours.isna()]]
     parts = [
         filled(
             "Half of what the layers of {model} add to grammar is there **by {layers}**",
@@ -148,6 +148,11 @@ def picture(view: View, probes: GrammarProbes | None) -> None:
 def scores(probes: GrammarProbes) -> None:
     """F1 of words alone and of all layers, with the yardsticks."""
     rows = probes.panels.summary
+    gains = rows[rows["model"] == probes.models[0]].set_index("task")["gain"].dropna() * 100
+    if len(gains) > 1:
+        ends = {"most": probes.tasks[gains.idxmax()], "least": probes.tasks[gains.idxmin()]}
+        words = "The layers add most to {most}, **{high:+.1f} points**, and least to {least}, {low:+.1f}."
+        st.markdown(filled(words, high=gains.max(), low=gains.min(), **ends))
     blocks.figure(
         drawing(
             score_rows,
@@ -199,7 +204,7 @@ def curves(probes: GrammarProbes) -> None:
 def order(probes: GrammarProbes) -> None:
     """Which of two tasks comes first in a model."""
     st.header("Which task comes first?", anchor="order")
-    probes.choose_model(Markdown("Model"))
+    probes.choose_model()
     model = probes.model
     pairs = probes.panels.order(model).rows
     if pairs.empty:

@@ -42,8 +42,6 @@ from probing.live.figures import compared_runs, rank_table, run_rank_lines
 from probing.own_model.page_upload import show
 
 ROWS = 50
-#: Facts found that stand as buttons below the search.
-HITS = 5
 #: Models in the grids; two stand next to each other.
 MAX_MODELS = 6
 FIRST_PAGE: dict[str, Any] = {"list_page": 1, "fact": ""}
@@ -418,7 +416,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     headings = {"first": "first known", "last": "last known", "theirs": f"last rank in {view.label(own.versus)}"}
     if own.text:
         with first, st.container(horizontal=True, gap="small"):
-            for row in facts.head(HITS).itertuples():
+            for row in facts.head(5).itertuples():
                 words = filled("{subject}: {answer}", subject=row.subject or row.prompt, answer=row.object)
                 st.button(words, key=f"facts.hit.{row.Index}", on_click=selection.update, kwargs={"fact": row.fact_id})
     st.header("All that were found" if own.text else "All facts", anchor="find-a-fact")

@@ -33,18 +33,12 @@ def half_rows(
     """
     if halves.empty:
         return theme.empty("No cumulative probes are stored for these models.")
-    models = list(dict.fromkeys(halves["model"]))
-    rows, looks, figure = (
-        placed(halves.assign(row=halves["task"]), models),
-        looks_of_models(models, colours),
-        go.Figure(),
-    )
-    for model, line in rows.groupby("model", sort=False):
-        (colour, symbol), x = looks[str(model)], line["half"]
-        name, gains = (
-            theme.plain((labels or {}).get(str(model), str(model))),
-            [_gain(row) for row in line.to_dict("records")],
-        )
+    models, figure = list(dict.fromkeys(halves["model"])), go.Figure()
+    rows, looks = placed(halves.assign(row=halves["task"]), models), looks_of_models(models, colours)
+    for model in models:
+        line, (colour, symbol) = rows[rows["model"] == model], looks[model]
+        x, gains = line["half"], [_gain(row) for row in line.to_dict("records")]
+        name = theme.plain((labels or {}).get(model, model))
         look = {"y": line["_y"], "name": name, "legendgroup": name}
         figure.add_scatter(
             x=x,
@@ -60,9 +54,10 @@ def half_rows(
             mode="text",
             text=gains,
             textposition="middle right",
-            textfont={"size": 12} | ({} if model in colours else {"color": theme.NEUTRAL}),
+            textfont={"size": 12, "color": colour},
             hoverinfo="skip",
-            **(look | {"showlegend": False}),
+            showlegend=False,
+            **look,
         )
     finish(figure, rows, titles or {})
     horizontal(figure, int(rows["last"].max()))
