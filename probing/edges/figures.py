@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import horizontal, share_of_depth
+from probing.kernel.figures.axis import horizontal, readable, share_of_depth
 from probing.kernel.figures.theme import add, horizontal_line
 
 #: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
@@ -54,7 +54,7 @@ def half_rows(
             mode="text",
             text=gains,
             textposition="middle right",
-            textfont={"size": 12, "color": colour},
+            textfont={"size": 12, "color": readable(colour)},
             hoverinfo="skip",
             showlegend=False,
             **look,
