@@ -26,8 +26,7 @@ HALVES_HOW = (
     " word alone. What the layers add is the F1 of the probe on all layers minus that on layer 0, in points, mean over"
     " seeds. The dot is the first layer whose probe has half of it; lines are 95 % intervals over sentences and seeds."
     " It cannot be told if less than one point is added, or the interval in brackets reaches 0. Published values are"
-    " those of Tenney et al. (2019): on the development part, mostly of other data, and by layers of a model of another"
-    " depth. The curves below show what every layer adds."
+    " those of Tenney et al. (2019): of a deeper model, on the development part, mostly of other data."
 )
 SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (

@@ -118,7 +118,6 @@ def bar(view: View) -> None:
     """Draws the model, and behind a button which facts are listed, with the chosen filters as chips."""
     own, labels, last = selection.of(FactsSelection), labels_of_relations(view), int(run_of(view)["layers"]) - 1
     chips = {
-        "text": "Words",
         "relation": "Relation",
         "known": "Known",
         "known_at": "Known at layer",
@@ -393,7 +392,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     filters, last = active_filters(view), int(run["layers"]) - 1
     total = view.read(count_facts, run["run_id"], **filters)
     with first:
-        search(view, run["run_id"], filters, total, last)
+        chips = search(view, run["run_id"], filters, total, last)
     why_no_part(view)
     if own.way_back and not filters["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
@@ -415,7 +414,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     table = facts[[name for name in LISTED if name in facts]].rename(columns=LISTED)
     headings = {"first": "first known", "last": "last known", "theirs": f"last rank in {view.label(own.versus)}"}
     if own.text:
-        with first, st.container(horizontal=True, gap="small"):
+        with chips:
             for row in facts.head(5).itertuples():
                 words = filled("{subject}: {answer}", subject=row.subject or row.prompt, answer=row.object)
                 st.button(words, key=f"facts.hit.{row.Index}", on_click=selection.update, kwargs={"fact": row.fact_id})
@@ -441,8 +440,8 @@ def unfiltered(view: View) -> bool:
     return not view.filtered and own == plain
 
 
-def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> None:
-    """Draws the search, and ways to facts worth looking at."""
+def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> DeltaGenerator:
+    """Draws the search, and ways to facts worth looking at; returns the place of what is found."""
     selection.bound("text", placeholder="subject, answer or words of the sentence", resets=FIRST_PAGE)
     seed = st.session_state.get("facts.seed", 0)
 
@@ -450,9 +449,12 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         st.session_state["facts.seed"] = seed + 1
         selection.update(fact=view.read(random_fact, run_id, seed=seed, **filters))
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    chips = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with chips:
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not total)
+        if selection.of(FactsSelection).text:
+            return chips
         afresh = {"afresh": True, **selection.ALL_FACTS}
         rocky = page_examples.rocky(view)
         if rocky is not None:
@@ -461,6 +463,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         at_the_end, inside = {**afresh, "known_at": last}, {**afresh, "known": "ever", "order": "worst last rank"}
         st.button("Right at the last layer", on_click=selection.update, kwargs=at_the_end)
         st.button("Right inside, not at the end", on_click=selection.update, kwargs=inside)
+    return chips
 
 
 def why_no_part(view: View) -> None:
