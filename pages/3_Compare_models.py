@@ -19,6 +19,7 @@ from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_carried import draw_carried_pair
 from probing.facts.report_layers import answer_drift, by_layer, early_exit
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
+from probing.facts.store_candidates import candidate_runs
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
@@ -31,6 +32,7 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import end, go, link, open_page, say
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import set_name
 from probing.kernel.figures.yardsticks import pair_above
 from probing.kernel.stats.intervals import whole_shares, wider
@@ -142,6 +144,19 @@ def ways_back(pair: Pair) -> Markdown:
         left=left,
         do="does" if left == 1 else "do",
     )
+
+
+def of_file(pair: Pair) -> None:
+    """Says why Your model counts other facts of the same file than this page."""
+    runs = pair.view.read(candidate_runs)
+    ranked = runs[(runs["model"] == pair.tuned) & (runs["probe_set"] == pair.probe_set)]["n_probed"]
+    if pair.runs is None or pair.probe_set in PROBE_SETS or ranked.empty:
+        return
+    words = (
+        "Here {n:,} facts, ranked among all words. *Your model* has other numbers if it ranks the answers of the file,"
+        " which may have several word pieces: {all:,} facts."
+    )
+    st.caption(filled(words, n=int(pair.runs[1]["n_probed"]), all=int(ranked.iloc[0])))
 
 
 def of_fates(row: pd.Series) -> pd.DataFrame:
@@ -485,6 +500,7 @@ else:
         if words:
             with sentence_place:
                 blocks.sentence(words)
+                of_file(pair)
         below(pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:
             if tab in ("relations", "layers"):

@@ -1,35 +1,32 @@
 """Grammar: what each layer adds to syntax and meaning, a sentence word by word, and whole sentences."""
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from probing.choices import GRAMMAR_TABS as TABS
 from probing.choices import LAYERWISE
-from probing.edges.figures import order_matrix, place_rows, score_rows
-from probing.edges.figures_layers import TITLES, axis_of, gain_panels, layer_bars, task_curves
+from probing.edges.figures import half_rows, order_matrix, place_rows, score_rows
+from probing.edges.figures_layers import TITLES, axis_of, layer_bars, task_curves
 from probing.edges.numbers import UNRESOLVED
 from probing.edges.page_sentence import draw_sentence
 from probing.edges.page_words import TRAIN_COMMAND, GrammarProbes, open_results
-from probing.edges.report_panels import published_gains, share_of_first
-from probing.edges.report_summary import models_in_order
+from probing.edges.report_panels import published_halves
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.texts import Markdown, count, filled, listing
+from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.figures import theme
 from probing.own_model.page_own_file import draw_own_file
 from probing.sentences.page_probes import draw_sentences
 
-GAINS = "Points of right labels that each layer adds to those below it. Grey: BERT-base as published, on its own data."
-GAINS_HOW = (
+HALVES = "Dot: the layer by which half of the gain is there. Beside it: the whole gain. Grey: BERT-base as published."
+HALVES_HOW = (
     "A small classifier, a probe, labels a span of words, or a pair of spans, from the layers 0 to l; layer 0 is the"
-    " word alone. A bar is the F1 of the probe on the layers 0 to l minus that on the layers 0 to l-1, in points, mean"
-    " over seeds; all panels have one scale. The sentence above divides what layer 1 adds by what all layers add, both"
-    " summed over the tasks. Published values are those of Tenney et al. (2019): on the development part, mostly of"
-    " other data, and by layers of a model of another depth. Their tasks run from syntax to meaning in the order of the"
-    " panels, and their gains reach ever later layers."
+    " word alone. What the layers add is the F1 of the probe on all layers minus that on layer 0, in points, mean over"
+    " seeds. The dot is the first layer whose probe has half of it; lines are 95 % intervals over sentences and seeds."
+    " It cannot be told if less than one point is added, or the interval in brackets reaches 0. Published values are"
+    " those of Tenney et al. (2019): of a deeper model, on the development part, mostly of other data."
 )
 SCORES = "From words alone (open) to all layers (filled), with what a score has to beat."
 SCORES_HOW = (
@@ -73,20 +70,11 @@ CURVES_HOW = (
     "Levels are those of the scores above. Models of different depth are aligned by share of depth; published values"
     " are grey."
 )
-PLACES = "Open: mean layer of what the layers add (expected layer). Filled: mean layer of the mixing weights."
-PLACES_HOW = (
-    "Expected layer: the mean of the layers from 1 on, weighted by their gains; lines are 95 % intervals over sentences"
-    " and seeds, for tasks with one seed over sentences only. It is not resolved if the layers do not clearly gain on"
-    " the words alone, or if its interval leaves the layers; the data give the reason. Centre of gravity: the mean"
-    " layer of the weights by which the probe mixes all layers. It leaves the middle only slowly; faint: the weights"
-    " are near uniform, so it is no place. A published model without it: its paper gives none for the task. Models are"
-    " aligned by share of their depth."
-)
 ORDER = "Does the row's task come earlier (blue) or later (orange) than the column's? ?: cannot be told."
 ORDER_HOW = (
-    "Expected layers are compared pair by pair. Intervals are over sentences and seeds, and simultaneous for all pairs;"
-    " sentences that two tasks share are drawn together. For a task with one seed the variation over seeds is that of"
-    " the model's tasks with several."
+    "Compared are expected layers, the mean of the layers from 1 on, weighted by their gains; the data of the scores"
+    " have them. Intervals are over sentences and seeds, and simultaneous for all pairs; sentences that two tasks share"
+    " are drawn together. For a task with one seed the variation over seeds is that of the model's tasks with several."
 )
 WEIGHTS = "Solid: how much each layer counts in the mix of all. Outlined: what it adds. Each as a share of its largest."
 WEIGHTS_HOW = (
@@ -102,51 +90,68 @@ LABELS_HOW = (
 )
 
 
-def answer(probes: GrammarProbes, gains: pd.DataFrame) -> None:
-    """The sentence: how much of all gains comes at layer 1, in the first model and in BERT-base."""
-    share = share_of_first(gains, probes.models[0])
-    published = published_gains(tuple(probes.tasks))
-    if np.isnan(share):
+def answer(probes: GrammarProbes, halves: pd.DataFrame) -> None:
+    """The sentence: by which layers half of the gain is there, in the first model and in BERT-base."""
+    model = probes.models[0]
+    ours = halves[halves["model"] == model].set_index("task")["half"]
+    if ours.isna().all():
         return
-    blocks.sentence(
+    unknown = [probes.tasks[task] for task in ours.index[ours.isna()]]
+    parts = [
         filled(
-            "Layer 1 brings **{share:.0f} %** of what the layers of {model} add to {tasks} of grammar, in BERT-base"
-            " **{other:.0f} %**.",
-            share=share * 100,
-            model=probes.view.name(probes.models[0]),
-            tasks=count(gains.loc[gains["model"] == probes.models[0], "task"].nunique(), "task"),
-            other=share_of_first(published, published["model"].iloc[0]) * 100,
+            "Half of what the layers of {model} add to grammar is there **by {layers}**",
+            model=probes.view.name(model),
+            layers=by_layers(ours),
+        ),
+        filled("in BERT-base by {layers}", layers=by_layers(published_halves(tuple(probes.tasks))["half"])),
+    ]
+    words = listing(unknown) if len(unknown) < 3 else count(len(unknown), "task")
+    ends = filled("; for {tasks} it cannot be told.", tasks=words) if unknown else Markdown(".")
+    blocks.sentence(joined(", ", parts) + ends)
+
+
+def by_layers(layers: pd.Series) -> str:
+    """The least and the most of layers: "layer 1", "layers 1 to 5"."""
+    low, high = int(layers.min()), int(layers.max())
+    return f"layer {low}" if low == high else f"layers {low} to {high}"
+
+
+def picture(view: View, probes: GrammarProbes | None) -> None:
+    """The sentence, and the layer by which half of the gain is there, one row per task; BERT-base's without results."""
+    if probes is None:
+        blocks.missing(
+            "No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND
         )
-    )
-
-
-def picture(probes: GrammarProbes, gains: pd.DataFrame) -> None:
-    """What each layer adds, one small panel per task."""
+        halves, stamp, how = published_halves(()), view.stamp("layer of half the gain, published", ()), HALVES_HOW
+        looks = {"colours": {}, "titles": {name: task.title for name, task in EDGE_TASKS.items()}}
+    else:
+        halves, stamp, how = (
+            probes.panels.halves(),
+            probes.stamp("layer of half the gain"),
+            f"{HALVES_HOW} {probes.marks}",
+        )
+        looks = {"colours": probes.colours, "labels": probes.labels, "titles": probes.tasks}
+        with sentence_place:
+            answer(probes, halves)
     blocks.figure(
-        drawing(gain_panels, gains, colours=probes.colours, labels=probes.labels, titles=probes.tasks),
-        table=gains,
-        stamp=probes.stamp("gain in F1 by layer"),
-        name="grammar-gains",
-        caption=GAINS,
-        how=f"{GAINS_HOW} {probes.marks}",
-        alt="Points of F1 that each layer adds, one panel per task",
+        drawing(half_rows, halves, **looks),
+        table=halves,
+        stamp=stamp,
+        name="grammar-halves",
+        caption=HALVES,
+        how=how,
+        alt="Layer by which half of the gain is there, one row per task",
     )
-
-
-def example(view: View) -> None:
-    """What a page with results looks like: the published values of BERT-base."""
-    gains, titles = published_gains(()), {name: task.title for name, task in EDGE_TASKS.items()}
-    blocks.missing(
-        "No probes of words and spans are stored yet; below are BERT-base's published values.", TRAIN_COMMAND
-    )
-    stamp = view.stamp("gain in F1 by layer, published", ())
-    drawn = drawing(gain_panels, gains, colours={}, titles=titles)
-    blocks.figure(drawn, table=gains, stamp=stamp, name="grammar-gains", caption=GAINS, how=GAINS_HOW)
 
 
 def scores(probes: GrammarProbes) -> None:
     """F1 of words alone and of all layers, with the yardsticks."""
     rows = probes.panels.summary
+    gains = rows[rows["model"] == probes.models[0]].set_index("task")["gain"].dropna() * 100
+    if len(gains) > 1:
+        ends = {"most": probes.tasks[gains.idxmax()], "least": probes.tasks[gains.idxmin()]}
+        words = "The layers add most to {most}, **{high:+.1f} points**, and least to {least}, {low:+.1f}."
+        st.markdown(filled(words, high=gains.max(), low=gains.min(), **ends))
     blocks.figure(
         drawing(
             score_rows,
@@ -195,25 +200,10 @@ def curves(probes: GrammarProbes) -> None:
     )
 
 
-def places(probes: GrammarProbes) -> None:
-    """Expected layer and centre of gravity, one row per task."""
-    panel = probes.panels.places()
-    blocks.figure(
-        drawing(place_rows, panel.rows, colours=probes.colours, labels=probes.labels, **panel.options),
-        table=panel.rows.drop(columns="row"),
-        stamp=probes.stamp("centre of gravity and expected layer"),
-        name="grammar-places",
-        caption=PLACES,
-        how=f"{PLACES_HOW} {probes.marks}",
-        alt="Expected layer and centre of gravity by task and model",
-        call=probes.call("summary", published=probes.own.published),
-    )
-
-
 def order(probes: GrammarProbes) -> None:
-    """Which of two tasks comes first in a model, and in which of two models a task comes first; the layers' weights."""
+    """Which of two tasks comes first in a model."""
     st.header("Which task comes first?", anchor="order")
-    probes.choose_model(Markdown("Model"))
+    probes.choose_model()
     model = probes.model
     pairs = probes.panels.order(model).rows
     if pairs.empty:
@@ -233,19 +223,6 @@ def order(probes: GrammarProbes) -> None:
             how=ORDER_HOW,
             alt="Square of tasks: whether the row's expected layer is earlier or later than the column's",
             call=probes.call("tasks", {"model": model}),
-        )
-    if len(probes.models) > 1:
-        table = probes.report(
-            models_in_order,
-            probes.models,
-            tuple(probes.tasks),
-            part=probes.own.edge_part,
-            unseen=probes.own.unseen,
-        )
-        labels = {side: table[side].map(probes.view.label) for side in ("first", "second")}
-        named = table.assign(task=table["task"].map(probes.tasks), **labels)
-        blocks.table_with_download(
-            table, shown=named, stamp=probes.stamp("order of models by task"), name="grammar-models"
         )
 
 
@@ -316,7 +293,6 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
         scores(probes)
         curves(probes)
     else:
-        places(probes)
         order(probes)
         weights(probes)
         labels(probes)
@@ -325,13 +301,7 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
 view = open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
 sentence_place = st.container()
 probes = open_results(view)
-if probes is None:
-    example(view)
-else:
-    gains = probes.panels.gains()
-    with sentence_place:
-        answer(probes, gains)
-    picture(probes, gains)
+picture(view, probes)
 with selection.open_tab("grammar_tab", TABS, view.page) as tab:
     if tab == "whole":
         draw_sentences(view)

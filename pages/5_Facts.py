@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import FACT_PARTS as PARTS
 from probing.choices import FACTS_TABS as TABS
@@ -117,7 +118,6 @@ def bar(view: View) -> None:
     """Draws the model, and behind a button which facts are listed, with the chosen filters as chips."""
     own, labels, last = selection.of(FactsSelection), labels_of_relations(view), int(run_of(view)["layers"]) - 1
     chips = {
-        "text": "Words",
         "relation": "Relation",
         "known": "Known",
         "known_at": "Known at layer",
@@ -136,6 +136,7 @@ def bar(view: View) -> None:
         ) as place,
         place,
     ):
+        selection.bound("order", resets={"list_page": 1})
         menu(view, Markdown("Relation"), "relation", ["", *labels], {"": "all relations", **labels})
         menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
@@ -210,8 +211,8 @@ def say(view: View, fact: pd.Series, rows: Mapping[str, pd.DataFrame], table: pd
     first, *others = rows
     layers = page_examples.first_layers(rows[first])
     known = filled(
-        "{subject}: **{answer}** {where}",
-        subject=fact["subject"] or fact["prompt"].rstrip("."),
+        "{sentence}: **{answer}** {where}",
+        sentence=fact["prompt"].replace("[MASK]", "___").rstrip(" ."),
         answer=fact["object"],
         where=where(layers, int(rows[first]["layer"].max())),
     )
@@ -340,11 +341,7 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
 def about(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame]) -> None:
     """Draws one line on the fact, how it comes back if it was lost, and the ways to other facts."""
     run = run_of(view)
-    parts = [
-        escape(fact["prompt"]),
-        escape(set_name(fact["probe_set"])),
-        filled("relation: {label}", label=fact["label"]),
-    ]
+    parts = [escape(set_name(fact["probe_set"])), filled("relation: {label}", label=fact["label"])]
     runs = view.read(runs_of_fact, fact["fact_id"])
     of_run = runs[(runs["run_id"] == run["run_id"]) & (runs["exposure"] != "unknown")]
     parts += [filled("in the training text: {exposure}", exposure=exposure) for exposure in of_run["exposure"]]
@@ -387,15 +384,15 @@ def way_back(view: View, fact: pd.Series, tuned: list[str]) -> list[Markdown]:
     return []
 
 
-def listing(view: View) -> str:
-    """Draws the list of facts; returns the id of the fact to show, ``""`` if none is found."""
+def listing(view: View, first: DeltaGenerator) -> str:
+    """Draws the search (in ``first``) and the list of facts; returns the id of the fact to show, ``""`` if none."""
     own, run = selection.of(FactsSelection), run_of(view)
-    st.header("Find a fact", anchor="find-a-fact")
     if frame.say(view, run):
         return own.fact
     filters, last = active_filters(view), int(run["layers"]) - 1
     total = view.read(count_facts, run["run_id"], **filters)
-    search(view, run["run_id"], filters, total, last)
+    with first:
+        chips = search(view, run["run_id"], filters, total, last)
     why_no_part(view)
     if own.way_back and not filters["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
@@ -416,6 +413,12 @@ def listing(view: View) -> str:
     key = f"facts.list.{abs(hash((run['run_id'], at, own.order, *filters.values())))}"
     table = facts[[name for name in LISTED if name in facts]].rename(columns=LISTED)
     headings = {"first": "first known", "last": "last known", "theirs": f"last rank in {view.label(own.versus)}"}
+    if own.text:
+        with chips:
+            for row in facts.head(5).itertuples():
+                words = filled("{subject}: {answer}", subject=row.subject or row.prompt, answer=row.object)
+                st.button(words, key=f"facts.hit.{row.Index}", on_click=selection.update, kwargs={"fact": row.fact_id})
+    st.header("All that were found" if own.text else "All facts", anchor="find-a-fact")
     blocks.choices(table, lambda row: selection.update(fact=ids[row]), key=key, headings=headings)
     leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
@@ -437,20 +440,21 @@ def unfiltered(view: View) -> bool:
     return not view.filtered and own == plain
 
 
-def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> None:
-    """Draws the search, the order, and ways to facts worth looking at."""
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        selection.bound("text", placeholder="subject, answer or words of the prompt", resets=FIRST_PAGE)
-        selection.bound("order", resets={"list_page": 1})
+def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: int) -> DeltaGenerator:
+    """Draws the search, and ways to facts worth looking at; returns the place of what is found."""
+    selection.bound("text", placeholder="subject, answer or words of the sentence", resets=FIRST_PAGE)
     seed = st.session_state.get("facts.seed", 0)
 
     def pick_random() -> None:
         st.session_state["facts.seed"] = seed + 1
         selection.update(fact=view.read(random_fact, run_id, seed=seed, **filters))
 
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    chips = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    with chips:
         st.markdown(filled("**{facts}**", facts=count(total, "fact")))
         st.button("Random", icon=":material/casino:", on_click=pick_random, disabled=not total)
+        if selection.of(FactsSelection).text:
+            return chips
         afresh = {"afresh": True, **selection.ALL_FACTS}
         rocky = page_examples.rocky(view)
         if rocky is not None:
@@ -459,6 +463,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         at_the_end, inside = {**afresh, "known_at": last}, {**afresh, "known": "ever", "order": "worst last rank"}
         st.button("Right at the last layer", on_click=selection.update, kwargs=at_the_end)
         st.button("Right inside, not at the end", on_click=selection.update, kwargs=inside)
+    return chips
 
 
 def why_no_part(view: View) -> None:
@@ -527,9 +532,9 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
 view = open_page("facts", "Facts", "Show me one fact")
 with selection.open_tab("facts_tab", TABS, view.page) as tab:
     if tab == "stored":
-        above, below = st.container(), st.container()
+        first, above, below = st.container(), st.container(), st.container()
         with below:
-            fact_id = listing(view)
+            fact_id = listing(view, first)
         with above:
             one_fact(view, fact_id)
     else:

@@ -21,7 +21,7 @@ from probing.kernel.errors import ProbingError, StoreError
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
-from probing.own_model.figures import fact_squares, fact_table, own_curves, report_page
+from probing.own_model.figures import fact_squares, fact_table, outcome_bar, own_curves, report_page
 from probing.own_model.page_form import draw_form, why_not
 from probing.own_model.page_run import draw_line, draw_run, draw_space, scroll_up
 from probing.own_model.report import OwnResult, asked, fact_rows, not_asked, result_of, side_by_side
@@ -29,11 +29,13 @@ from probing.own_model.run import OwnRun
 
 #: Model and facts of the finished sample.
 SAMPLE = ("nesia-mini-sst-2", "sample")
+#: Outcomes of facts, as the sentence and its bar have them.
+OUTCOMES = ("kept", "lost", "gained", "never")
 #: Facts of the table; the CSV has all.
 MOST_ROWS = 40
 CAPTION = (
-    "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: lost, gained, kept or known to"
-    " neither."
+    "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: kept, lost, gained or never"
+    " known."
 )
 HOW = (
     "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained:"
@@ -95,24 +97,27 @@ def of_sample(view: View) -> View:
         return replace(view, database=None)
 
 
-def sentence(result: OwnResult, rows: pd.DataFrame) -> None:
-    """Draws what the model kept, lost and gained; without a base, what it knows."""
-    n = rows["part"].value_counts()
-    kept, lost, gained = (int(n.get(part, 0)) for part in ("kept", "lost", "gained"))
-    if result.base:
-        blocks.sentence(
-            filled("{kept:,} kept, **{lost:,} lost**, {gained:,} gained.", kept=kept, lost=lost, gained=gained)
-        )
+def sentence(view: View, result: OwnResult, rows: pd.DataFrame) -> None:
+    """Draws what became of the facts, as words and as a bar; without a base, what the model knows."""
+    n = {part: int((rows["part"] == part).sum()) for part in OUTCOMES}
+    if not result.base:
+        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=n["kept"], n=result.n))
+    elif selection.of(OwnModelSelection).own_tab == "curve":
+        names = {"base": view.name(result.base), "model": view.name(result.model), "n": result.n}
+        words = "At the last layer {base} knows {before:,} of {n:,} facts, {model} **{after:,}**."
+        blocks.sentence(filled(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names))
     else:
-        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=kept, n=result.n))
+        words = "{kept:,} kept, **{lost:,} lost**, {gained:,} gained, {never:,} never known."
+        blocks.sentence(filled(words, **n))
+    st.html(outcome_bar(n))
 
 
 def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResult | None, rows: pd.DataFrame) -> None:
     """Draws the sentence, and which run it is about; nothing above the form, which is about none."""
     if selection.of(OwnModelSelection).own_tab == "new":
         return
-    if result is not None:
-        sentence(result, rows)
+    if result is not None and selection.of(OwnModelSelection).own_tab != "space":
+        sentence(view, result, rows)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
         if runs:
             by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run

@@ -235,8 +235,7 @@ class GrammarSelection:
 
     ``edge_model`` is the one whose tasks are put in order, and whose single sentences are shown. ``trace_kind``:
     ambiguous targets, those whose most probable label changes, or any. ``settled``: the layer from which the right
-    label stays the most probable one. ``later_first, earlier_last``: two tasks; sentences in which a target of the
-    first settles before one of the second. ``text_hash`` is the sha256 of the text of the shown sentence. Without
+    label stays the most probable one. ``text_hash`` is the sha256 of the text of the shown sentence. Without
     ``learned_layer``, the learning curve is at each line's best one.
     """
 
@@ -257,8 +256,6 @@ class GrammarSelection:
     settled: int | None = noted(None, label="Final from layer", placeholder="any")
     trace_order: str = one_of(SENTENCE_ORDERS, label="Order", width=260)
     trace_page: int = 1
-    later_first: str = noted("", label="Settles first")
-    earlier_last: str = noted("", label="although earlier on average")
     text_hash: str = ""
     every_target: bool = noted(False, label="Also labels that the filters leave out")
     other_panels: bool = noted(False, label="More labels than those that change most")

@@ -7,13 +7,67 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import horizontal, share_of_depth
+from probing.kernel.figures.axis import horizontal, readable, share_of_depth
 from probing.kernel.figures.theme import add, horizontal_line
 
 #: Height of a model's line, of the gap between two rows, and of the figure's frame, in pixels.
 _LINE, _GAP, _FRAME = 15, 10, 150
 #: Published models are grey and differ by their marker.
 _PUBLISHED = ("diamond", "square", "triangle-up")
+
+
+NOT_RESOLVED = "cannot be told"
+
+
+def half_rows(
+    halves: pd.DataFrame,
+    *,
+    colours: Mapping[str, str],
+    labels: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> go.Figure:
+    """One row per task, a line per model: a dot at the layer by which half of the gain is there, and the gain in words.
+
+    Columns are those of ``report_curves.halves``; without a ``half``, the gain with its interval says why. Models
+    without a colour are published, grey.
+    """
+    if halves.empty:
+        return theme.empty("No cumulative probes are stored for these models.")
+    models, figure = list(dict.fromkeys(halves["model"])), go.Figure()
+    rows, looks = placed(halves.assign(row=halves["task"]), models), looks_of_models(models, colours)
+    for model in models:
+        line, (colour, symbol) = rows[rows["model"] == model], looks[model]
+        x, gains = line["half"], [_gain(row) for row in line.to_dict("records")]
+        name = theme.plain((labels or {}).get(model, model))
+        look = {"y": line["_y"], "name": name, "legendgroup": name}
+        figure.add_scatter(
+            x=x,
+            mode="markers",
+            marker={"symbol": symbol, "size": 11, "color": colour},
+            error_x=theme.whiskers(line["half_high"] - x, x - line["half_low"], color=colour, thickness=1.8, width=0),
+            customdata=gains,
+            hovertemplate=f"<b>{name}</b><br>half of the gain by layer %{{x}}<br>%{{customdata}}<extra></extra>",
+            **look,
+        )
+        figure.add_scatter(
+            x=line["half_high"].fillna(x).fillna(0),
+            mode="text",
+            text=gains,
+            textposition="middle right",
+            textfont={"size": 12, "color": readable(colour)},
+            hoverinfo="skip",
+            showlegend=False,
+            **look,
+        )
+    finish(figure, rows, titles or {})
+    horizontal(figure, int(rows["last"].max()))
+    return figure.update_xaxes(showgrid=True)
+
+
+def _gain(row: Mapping[str, Any]) -> str:
+    points, low, high = (f"{100 * row[name]:+.1f}".replace("-", "−") for name in ("gain", "gain_low", "gain_high"))
+    # The spaces keep the words off the dot.
+    return f"{NOT_RESOLVED}: {points} points ({low} to {high})" if pd.isna(row["half"]) else f"\u2003{points} points"
 
 
 def placed(table: pd.DataFrame, order: Sequence[str]) -> pd.DataFrame:
@@ -54,7 +108,6 @@ def looks_of_models(models: Sequence[str], colours: Mapping[str, str]) -> dict[s
     return looks | {model: (theme.NEUTRAL, _PUBLISHED[place % len(_PUBLISHED)]) for place, model in enumerate(theirs)}
 
 
-NOT_RESOLVED = "cannot be told"
 NEAR_UNIFORM = "weights near uniform: no place"
 #: Opacity of a centre of gravity that is no place.
 _FAINT = 0.3

@@ -63,6 +63,13 @@ EDGE_METRICS = (
         source=f"{_TENNEY}, equation 4; interval and guard are ours",
     ),
     Metric(
+        "half_layer",
+        "layer",
+        "First of the layers 1 to L whose probe P(l) has half of the gain F1(L) - F1(0).",
+        f"{_NUMBERS}.half_layer",
+        empty="undefined if the gain is below one point or its interval contains 0",
+    ),
+    Metric(
         "k_weights",
         "bits",
         "Kullback-Leibler divergence of the mixing weights of the layers 0 to L from uniform weights: 0 if all are"

@@ -49,6 +49,13 @@ def expected_layer(scores: ArrayLike) -> NDArray[np.float64]:
     return _ratio((steps * np.arange(1, steps.shape[-1] + 1)).sum(axis=-1), steps.sum(axis=-1))
 
 
+def half_layer(scores: ArrayLike) -> NDArray[np.float64]:
+    """First of the layers 1..L whose P(l) has half of the gain F1(L) - F1(0): (..., L + 1) F1 -> (...); NaN if none."""
+    above = np.asarray(scores, dtype=np.float64) - np.asarray(scores)[..., :1]
+    first = 1 + np.argmax(above[..., 1:] >= above[..., -1:] / 2, axis=-1)
+    return np.where(above[..., -1] > 0, first, np.nan)
+
+
 def resolved(gain: float, low: float | None) -> bool:
     """Whether the gain F1(L) - F1(0) is at least one point, and the end ``low`` of its interval, if known, above 0.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -15,12 +14,12 @@ from probing.edges.store import edge_labels, edge_runs, edge_tasks, traced_parts
 from probing.edges.store_sentences import count_sentences, sentences, traces
 from probing.edges.targets import CUMULATIVE, TASK
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, count, filled, mark_key
 from probing.kernel.provenance import TRAINED
 
-_FILTERS = ("trace_task", "trace_label", "settled", "trace_kind", "later_first", "earlier_last")
+_FILTERS = ("trace_task", "trace_label", "settled", "trace_kind")
 #: What any change of a filter resets.
 _RESTART = {"trace_page": 1, "text_hash": ""}
 #: Rows of the list, characters of a hash that are shown, panels that are drawn at first, and at most.
@@ -76,14 +75,12 @@ class Traced:
     def filters(self) -> dict[str, Any]:
         """The active filters, as the store expects them."""
         own = self.own
-        pair = (own.later_first, own.earlier_last)
         return {
             "task": self.task or None,
             "label": own.trace_label if own.trace_label in self.labels() else None,
             "unseen": own.unseen,
             "kind": own.trace_kind,
             "settled": own.settled,
-            "out_of_order": pair if all(task in self.tasks for task in pair) and pair[0] != pair[1] else None,
         }
 
     def stamp(self, what: str) -> Stamp:
@@ -157,8 +154,13 @@ def _open(view: View) -> Traced | None:
 
 def _filters(traced: Traced) -> None:
     titles, labels, last = traced.tasks, traced.labels(), int(traced.runs["layers"].max()) - 1
-    one_task = partial(selection.bound, options=["", *titles], format_func=lambda task: titles.get(task, "any"))
-    one_task("trace_task", value=traced.task, resets={**_RESTART, "trace_label": ""})
+    selection.bound(
+        "trace_task",
+        value=traced.task,
+        options=["", *titles],
+        format_func=lambda task: titles.get(task, "any"),
+        resets={**_RESTART, "trace_label": ""},
+    )
     if labels:
         label = traced.filters()["label"] or ""
         selection.bound(
@@ -175,11 +177,6 @@ def _filters(traced: Traced) -> None:
         resets=_RESTART,
     )
     selection.bound("trace_kind", resets=_RESTART)
-    if len(titles) > 1:
-        st.caption("Sentences where a later task settles before an earlier one, on a shared word")
-        for name in ("later_first", "earlier_last"):
-            value = selection.value_of(traced.view.page, name)
-            one_task(name, value=value if value in titles else "", resets=_RESTART)
 
 
 def _listing(traced: Traced) -> str:
@@ -204,15 +201,6 @@ def _listing(traced: Traced) -> str:
     top = table.assign(sentence=[named(row) for row in table.to_dict("records")])[list(_HEADINGS)]
     blocks.choices(top, lambda row: selection.update(text_hash=keys[row]), key=key, headings=_HEADINGS)
     say_missing(traced.view, traced.part, table, Markdown("The words of some sentences are not shipped"))
-    st.download_button(
-        "CSV",
-        lambda: csv_bytes(table, traced.stamp("sentences")),
-        "sentences.csv",
-        "text/csv",
-        key="sentences.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
     return own.text_hash or keys[0]
 
 

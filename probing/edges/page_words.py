@@ -59,12 +59,11 @@ class GrammarProbes(ShownRuns):
         seen = ", span text not in training" if self.own.unseen else ""
         return self.stamp_of(f"{what}, {self.names(self.models)}, {self.own.edge_part}{seen}", self.models)
 
-    def choose_model(self, label: Markdown) -> None:
+    def choose_model(self) -> None:
         """The menu of the one model, if there are several."""
         if len(self.models) > 1:
             selection.bound(
                 "edge_model",
-                label,
                 value=self.model,
                 options=list(self.models),
                 format_func=self.view.label,

@@ -21,6 +21,7 @@ from probing.edges.numbers import (
     SeedSpread,
     expected_layer,
     f1,
+    half_layer,
     inside,
     resolved,
     seed_spread,
@@ -28,6 +29,7 @@ from probing.edges.numbers import (
 from probing.edges.store import edge_runs, score_counts, sentence_counts
 from probing.edges.targets import AT, CONTROL, CUMULATIVE, KINDS, TASK
 from probing.kernel.columns import Columns, floats
+from probing.kernel.provenance import TRAINED
 from probing.kernel.stats.intervals import CONFIDENCE
 from probing.kernel.store.database import Database, remembered
 
@@ -255,6 +257,7 @@ def spread_of(curves: Iterable[EdgeCurve]) -> SeedSpread | None:
 #: A baseline that is stored for tasks whose targets have several labels: no single label is an answer there.
 MEMORY_EACH = "memory-each"
 _POINTS = Columns("model encoder task kind part layer last seeds targets", floats("value low high"))
+HALVES = Columns("model task last", floats("half half_low half_high gain gain_low gain_high"))
 _WEIGHTS = Columns("model encoder task kind layer last seeds weight normed norm")
 _SELECTIVE = Columns(
     *("model encoder task kind part layer last", floats("value f1 control value_seen f1_seen control_seen")),
@@ -295,6 +298,27 @@ def _points(curve: EdgeCurve) -> list[tuple]:
             )
         )
     return points
+
+
+def halves(
+    db: Database,
+    *,
+    part: str = "dev",
+    unseen: bool = False,
+    models: Sequence[str] | None = None,
+    tasks: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """What all layers of a trained model add to the F1 of words alone (gain, in [-1, 1]), and the first layer with half
+    of it (half), which is empty if the gain is not resolved; with intervals over seeds and sentences.
+    """
+    every = (curve for curve in curves(db, part, unseen=unseen, models=models, tasks=tasks) if curve.encoder == TRAINED)
+    rows = []
+    for curve in every:
+        gain = gain_of(curve)
+        half = curve.number(half_layer) if resolved(gain.value, gain.low) else _NONE
+        numbers = (half.value, half.low, half.high, gain.value, gain.low, gain.high)
+        rows.append((curve.model, curve.task, int(curve.layers[-1]), *numbers))
+    return HALVES.frame(rows)
 
 
 def weights_by_layer(db: Database, kind: str = CUMULATIVE) -> pd.DataFrame:

@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from probing.edges.numbers import half_layer
 from probing.edges.report import PUBLISHED_MODELS, TaskYardsticks, by_label, published_scores, summarise_published
-from probing.edges.report_curves import compression, f1_by_layer, selectivity, weights_by_layer
+from probing.edges.report_curves import HALVES, compression, f1_by_layer, halves, selectivity, weights_by_layer
 from probing.edges.report_summary import PARTS, summary, tasks_in_order
 from probing.edges.targets import CUMULATIVE, Span
 from probing.edges.tasks import SPANS_ARE
@@ -62,10 +63,11 @@ class EdgePanels:
         )
         return self._chosen(points)
 
-    def gains(self) -> pd.DataFrame:
-        """The gains of the chosen models and, if wanted, of the paper's smaller model below them; see ``gains_of``."""
-        ours = gains_of(self.f1(CUMULATIVE))
-        theirs = published_gains(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
+    def halves(self) -> pd.DataFrame:
+        """Where half of the gain is there in the chosen models and, if wanted, the paper's smaller; see ``halves``."""
+        chosen = {"models": self.models, "tasks": tuple(self.tasks)}
+        ours = self._chosen(self.read(halves, part=self.part, unseen=self.unseen, **chosen))
+        theirs = published_halves(tuple(self.tasks)) if self.published and len(ours) else ours.iloc[:0]
         return pd.concat([ours, theirs], ignore_index=True)
 
     def curves(self, mode: str) -> Panel:
@@ -182,26 +184,16 @@ def with_published_scores(points: pd.DataFrame, tasks: Sequence[str]) -> pd.Data
     )
 
 
-def gains_of(points: pd.DataFrame) -> pd.DataFrame:
-    """``model, task, layer, gain`` of the trained encoders: F1 of P(l) over P(l-1), from layer 1 on."""
-    trained = points[points["encoder"] == TRAINED].sort_values("layer", kind="stable")
-    gains = trained.assign(gain=trained.groupby(["model", "task"], sort=False)["value"].diff())
-    return gains.sort_index()[["model", "task", "layer", "gain"]].dropna(subset=["gain"])
-
-
-def published_gains(tasks: Sequence[str]) -> pd.DataFrame:
-    """The gains of BERT-base in these tasks, or in all that are published if these are others."""
-    every = gains_of(published_scores())
+def published_halves(tasks: Sequence[str]) -> pd.DataFrame:
+    """The layers of BERT-base in these tasks, or in all that are published if these are others, as ``halves``."""
+    every = published_scores()
     of_base = every[every["model"] == PUBLISHED_MODELS["base"]]
-    rows = of_base[of_base["task"].isin(list(tasks))]
-    return rows if len(rows) else of_base
-
-
-def share_of_first(gains: pd.DataFrame, model: str) -> float:
-    """The share of layer 1 in the sum of what all layers of a model add to its tasks; NaN if they add nothing."""
-    of_model = gains[gains["model"] == model]
-    total = of_model["gain"].sum()
-    return float(of_model.loc[of_model["layer"] == 1, "gain"].sum() / total) if total > 0 else float("nan")
+    lines = of_base.sort_values("layer").groupby("task", sort=False)["value"].agg(list)
+    rows = [(task, len(f1) - 1, half_layer(f1), f1[-1] - f1[0]) for task, f1 in lines.items()]
+    table = pd.DataFrame(rows, columns=["task", "last", "half", "gain"]).assign(model=PUBLISHED_MODELS["base"])
+    table = HALVES.frame(table.reindex(columns=list(HALVES)))
+    chosen = table[table["task"].isin(list(tasks))]
+    return chosen if len(chosen) else table
 
 
 def task_levels(summary: pd.DataFrame) -> pd.DataFrame:

@@ -36,8 +36,6 @@ class TargetFilter:
     kind: str = "any"
     #: The layer from which the most probable label stays right up to the last.
     settled: int | None = None
-    #: Two tasks: targets of the first that settle before one of the second that shares a word, and the latter.
-    out_of_order: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -46,7 +44,6 @@ class TargetFilter:
     @property
     def values(self) -> dict[str, Any]:
         """Values of ``_TARGETS``."""
-        later, earlier = self.out_of_order or (None, None)
         return {
             "task": self.task,
             "label": self.label,
@@ -54,8 +51,6 @@ class TargetFilter:
             "kind": self.kind,
             "settled": self.settled,
             "threshold": AMBIGUOUS,
-            "later": later,
-            "earlier": earlier,
         }
 
 
@@ -74,22 +69,13 @@ _TARGETS = """
             PARTITION BY c.run_id, x.text_sha256, t.start1, t.end1, t.start2, t.end2, t.gold, t.unknown_gold
             ORDER BY c.target
         ) = 1
-    ), swapped AS (
-        SELECT l.task AS later, l.target AS first, e.task AS earlier, e.target AS last
-        FROM traced l JOIN traced e ON e.text_sha256 = l.text_sha256 AND l.settled < e.settled AND (
-            (l.start1 < e.end1 AND e.start1 < l.end1) OR (l.start2 < e.end1 AND e.start1 < l.end2)
-            OR (l.start1 < e.end2 AND e.start2 < l.end1) OR (l.start2 < e.end2 AND e.start2 < l.end2))
-        WHERE l.task = $later AND e.task = $earlier AND l.settled >= 0
-    ), out_of_order AS (
-        SELECT later AS task, first AS target FROM swapped UNION SELECT earlier, last FROM swapped
     ), filtered AS (
         SELECT *, ($task::VARCHAR IS NULL OR task = $task) AND NOT (seen AND $unseen)
             AND ($label::VARCHAR IS NULL OR EXISTS (
                 SELECT 1 FROM edge_labels l
                 WHERE l.task = traced.task AND l.name = $label AND list_contains(traced.gold, l.label)))
             AND ($settled::INTEGER IS NULL OR settled = $settled)
-            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0)
-            AND ($later::VARCHAR IS NULL OR (task, target) IN (SELECT (task, target) FROM out_of_order)) AS passes
+            AND ($kind <> 'ambiguous' OR is_ambiguous) AND ($kind <> 'revised' OR revisions > 0) AS passes
         FROM traced
     )
 """

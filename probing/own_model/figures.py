@@ -24,7 +24,7 @@ _CELLS = {
     "answer": "the model answers",
 }
 #: Outcome -> its words in the table of facts.
-PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "known to neither"}
+PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "never known"}
 _TABLE = """
 .own-facts{overflow-x:auto;font-size:.875rem}
 .own-facts table{border-collapse:collapse;width:100%}
@@ -57,6 +57,16 @@ def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Fig
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
     title = "right among the answers, % (P@1)" if "candidates" in layers else f"P@{k}"
     return layer_curve(layers, title=title, unit="share", colours=shades, names={})
+
+
+def outcome_bar(numbers: Mapping[str, int]) -> str:
+    """Numbers of facts by outcome as one bar of HTML; the sentence above it has them in words, in the same order."""
+    parts = "".join(
+        f'<i title="{n:,} {PART_NAMES[part]}" style="flex:{n};min-width:3px;background:{theme.PART_COLOURS[part]}"></i>'
+        for part, n in numbers.items()
+        if n
+    )
+    return f'<div class="outcomes" aria-hidden="true" style="display:flex;gap:2px;height:.8rem">{parts}</div>'
 
 
 def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapping[str, str] | None = None) -> str:

@@ -63,14 +63,20 @@ def test_numbers_of_curves_are_those_of_plain_sums():
 
 def test_many_curves_at_once_are_each_on_its_own():
     curves = np.random.default_rng(4).random((5, 7, 9))
-    for number in (numbers.expected_layer, numbers.k_gains, numbers.k_weights, numbers.centre_of_gravity):
-        assert np.allclose(number(curves), [[number(one) for one in some] for some in curves])
+    for number in (
+        numbers.expected_layer,
+        numbers.half_layer,
+        numbers.k_gains,
+        numbers.k_weights,
+        numbers.centre_of_gravity,
+    ):
+        assert np.allclose(number(curves), [[number(one) for one in some] for some in curves], equal_nan=True)
 
 
 def test_a_task_that_one_layer_solves_lies_there_and_has_the_greatest_k():
     for layer in range(1, 9):
         f1 = [0.3] * layer + [0.9] * (9 - layer)
-        assert float(numbers.expected_layer(f1)) == pytest.approx(layer)
+        assert float(numbers.expected_layer(f1)) == pytest.approx(layer) and numbers.half_layer(f1) == layer
         assert float(numbers.k_gains(f1)) == pytest.approx(3)
         weights = np.eye(9)[layer]
         assert float(numbers.centre_of_gravity(weights)) == layer
@@ -83,7 +89,7 @@ def test_a_task_that_one_layer_solves_lies_there_and_has_the_greatest_k():
 def test_what_is_not_defined_is_no_number():
     assert np.isnan(numbers.f1(0, 0, 0))
     assert float(numbers.f1(0, 3, 0)) == 0 == float(numbers.f1(0, 0, 2))
-    for number in (numbers.expected_layer, numbers.k_gains):
+    for number in (numbers.expected_layer, numbers.half_layer, numbers.k_gains):
         assert np.isnan(number([0.5, 0.5, 0.5]))
     assert np.isnan(numbers.k_gains([0.5, 0.4, 0.3])) and not np.isnan(numbers.expected_layer([0.5, 0.4, 0.3]))
     for number in (numbers.k_weights, numbers.centre_of_gravity):

@@ -182,7 +182,6 @@ def slow_targets() -> list[dict]:
                     "target": target,
                     "text": text,
                     "sha256": hashlib.sha256(text.encode()).hexdigest(),
-                    "spans": [span for span in (question.span1, question.span2) if span],
                     "labels": {run.task.labels[label] for label in gold},
                     "seen": bool(data.seen[target]),
                     "rows": layers,
@@ -194,19 +193,9 @@ def slow_targets() -> list[dict]:
     return found
 
 
-def passes(one: dict, filters: dict, every: list[dict]) -> bool:
-    later, earlier = filters.get("out_of_order") or (None, None)
-    pairs = [(one, other) for other in every if other["task"] == earlier and one["task"] == later]
-    pairs += [(other, one) for other in every if other["task"] == later and one["task"] == earlier]
-    swapped = any(
-        first["text"] == last["text"]
-        and 0 <= first["settled"] < last["settled"]
-        and any(a < d and c < b for a, b in first["spans"] for c, d in last["spans"])
-        for first, last in pairs
-    )
+def passes(one: dict, filters: dict) -> bool:
     return (
-        (later is None or swapped)
-        and filters.get("task") in (None, one["task"])
+        filters.get("task") in (None, one["task"])
         and (filters.get("label") is None or filters["label"] in one["labels"])
         and not (filters.get("unseen") and one["seen"])
         and filters.get("settled") in (None, one["settled"])
@@ -216,10 +205,9 @@ def passes(one: dict, filters: dict, every: list[dict]) -> bool:
 
 
 def slow_sentences(filters: dict) -> dict[str, tuple[int, int, int]]:
-    every = slow_targets()
     counts: dict[str, list[int]] = {}
-    for one in every:
-        if passes(one, filters, every):
+    for one in slow_targets():
+        if passes(one, filters):
             row = counts.setdefault(one["sha256"], [0, 0, 0])
             for place, n in enumerate((1, one["ambiguous"], one["revisions"])):
                 row[place] += n
@@ -239,9 +227,7 @@ FILTERS = [
     {"kind": "ambiguous"},
     {"kind": "ambiguous", "task": "srl"},
     {"kind": "revised", "unseen": True},
-    {"out_of_order": ("srl", "pos")},
-    {"out_of_order": ("pos", "srl"), "kind": "revised", "task": "srl"},
-    {"out_of_order": ("proto-roles", "pos")},
+    {"kind": "revised", "task": "srl"},
     {"label": "nothing"},
 ]
 
@@ -252,7 +238,7 @@ def test_sentences_are_those_of_which_targets_pass(db: Database, filters: dict, 
     found = sentences(db, IDS, "dev", order=order, **filters)
     expected = slow_sentences(filters)
     got = {row.text_sha256: (row.targets, row.ambiguous, row.revisions) for row in found.itertuples()}
-    assert bool(expected) == (filters not in ({"label": "nothing"}, {"out_of_order": ("proto-roles", "pos")}))
+    assert bool(expected) == (filters != {"label": "nothing"})
     assert got == expected and len(found) == len(expected) == count_sentences(db, IDS, "dev", **filters)
     if order == "ambiguous":
         assert list(found["ambiguous"]) == sorted(found["ambiguous"], reverse=True)

@@ -96,7 +96,11 @@ def test_an_answer_of_several_tokens_is_shown_at_its_layers_and_its_measure_is_n
     found = squares(app)
     assert found[CITY] == ("lost", [2, LAYERS], [2]) and set(found) == {CITY, "paris", "rome", "red"}
     assert found["paris"] == ("gained", [1], [1, 3])
-    assert numbers_in(app.main.markdown[0].value) == [0, 1, 1]
+    assert numbers_in(app.main.markdown[0].value) == [0, 1, 1, 2]
+    (bar,) = [one.proto.body for one in app.get("html") if 'class="outcomes"' in one.proto.body]
+    assert re.findall('title="([^"]+)"', bar) == ["1 lost", "1 gained", "2 never known"]
+    other = app_at("compare", {"tuned": "mine", "probe_set": "mine"}).run()
+    assert not other.exception and any(numbers_in(one.value) == [3, 4] for one in other.caption)
     # Among three answers, the only colour among all four; by chance three thirds and a quarter.
     assert any(numbers_in(one.value.replace("\\", ""))[:3] == [3.2, 4, 1.2] for one in app.caption)
     assert not [one for one in app.get("button_group") if one.key == "own_model.my_k"]

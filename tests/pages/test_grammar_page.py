@@ -23,7 +23,7 @@ from tests.edges_planted import (
     planted_part,
 )
 from tests.edges_planted import planted_probabilities as probabilities
-from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, table_of, visited, words
+from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, visited, words
 
 pytestmark = pytest.mark.usefixtures("unfolded")
 
@@ -69,23 +69,25 @@ def traces(figure: dict, name: str) -> list[dict]:
     return [trace for trace in figure["data"] if trace.get("name") == name and trace["x"] != [None]]
 
 
-def test_the_sentence_and_the_picture_are_the_gains_of_the_stored_answers(look):
+def test_the_sentence_and_the_picture_have_the_layers_with_half_of_what_the_stored_answers_gain(look):
+    def half(f1) -> int:
+        return next(layer for layer, value in enumerate(f1) if layer and value - f1[0] >= (f1[-1] - f1[0]) / 2)
+
     app = look("grammar", edge_models="nesia-mini")
-    gains = np.array([np.diff(mean_f1(task)) for task in (POS, SRL, ROLES)])
+    ours = [mean_f1(task) for task in (POS, SRL, ROLES)]
     every = scores()
     theirs = every[(every["model"] == PUBLISHED_MODELS["base"]) & every["task"].isin(["pos", "srl", "proto-roles"])]
-    last = theirs[theirs["layer"] == theirs["last"]]
-    added, first = (
-        sum(table.set_index("task")["value"][task] for task in ("pos", "srl", "proto-roles"))
-        - theirs[theirs["layer"] == 0]["value"].sum()
-        for table in (last, theirs[theirs["layer"] == 1])
-    )
-    (line,) = [one.value for one in app.main.markdown if "Layer 1 brings" in one.value]
-    share, n, other = numbers_in(line.replace("*", "").replace("BERT-base", "").replace("Layer 1", ""))
-    assert (share, n, other) == (round(100 * gains[:, 0].sum() / gains.sum()), 3, round(100 * first / added))
-    bars = traces(charts(app)[0], "nesia-mini")
-    assert np.array([numbers(one["y"]) for one in bars]) == pytest.approx(100 * gains)
-    assert len(traces(charts(app)[0], "BERT-base (published)")) == 3
+    published = {half(list(line["value"])) for _, line in theirs.groupby("task")}
+    (dots, gains) = traces(charts(app)[0], "nesia-mini")
+    told = [float(value) for value in numbers(dots["x"]) if not np.isnan(value)]
+    assert len(gains["text"]) == 3 and told
+    for f1, gain, layer in zip(ours, gains["text"], numbers(dots["x"]), strict=True):
+        assert f"{100 * (f1[-1] - f1[0]):+.1f} points".replace("-", "−") in gain
+        assert np.isnan(layer) == ("cannot be told" in gain) and (np.isnan(layer) or layer == half(f1))
+    (line,) = [one.value.replace("*", "") for one in app.main.markdown if "Half of what" in one.value]
+    layers = numbers_in(line.replace("BERT-base", ""))
+    assert set(layers) == {min(told), max(told), min(published), max(published)}
+    assert traces(charts(app)[0], "BERT-base (published)")
     assert not traces(charts(look("grammar", edge_models="nesia-mini", published="0"))[0], "BERT-base (published)")
 
 
@@ -110,17 +112,15 @@ def test_the_switch_shows_layers_one_by_one_what_control_labels_leave_and_code_l
 
 def test_weights_stand_beside_gains_and_a_matrix_is_drawn_where_a_pair_has_an_order(look):
     app = look("grammar", grammar_tab="order")
-    heat, unknown = charts(app)[2]["data"]
+    heat, unknown = charts(app)[1]["data"]
     assert heat["text"] == [["", "◀", ""], ["▶", "", ""], ["", "", ""]]
     assert sorted(zip(unknown["x"], unknown["y"], strict=True)) == [(0, 2), (1, 2), (2, 0), (2, 1)]
-    between = table_of(app, "verdict", "task")
-    assert set(between["first"]) == {"nesia-mini"} and set(between["second"]) == {"other-bert"}
-    weights, gains = (traces(charts(app)[3], name)[0] for name in ("mixing weight", "gain in F1"))
+    weights, gains = (traces(charts(app)[2], name)[0] for name in ("mixing weight", "gain in F1"))
     assert sum(numbers(weights["customdata"])) == pytest.approx(1.0)
     assert numbers(gains["customdata"])[1:] == pytest.approx(100 * np.diff(mean_f1(POS)))
-    assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[3], "mixing weight × norm")
+    assert traces(charts(look("grammar", grammar_tab="order", normed="1"))[2], "mixing weight × norm")
     none = look("grammar", grammar_tab="order", edge_tasks=["pos", "proto-roles"], edge_models="nesia-mini")
-    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 4
+    assert "Of 1 pair of tasks, none can be put in an order in nesia-mini" in plain(none) and len(charts(none)) == 3
 
 
 def test_without_probes_published_gains_are_the_example_and_the_command_is_named(visit):

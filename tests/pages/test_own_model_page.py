@@ -179,7 +179,9 @@ def test_a_result_is_one_sentence_and_a_table_whose_rows_lead_to_their_facts(pro
     )
     assert found.small and found.base == "nesia-mini" and found.n == 2 == len(found.changed) == len(rows) == len(alone)
     counts = found.changed["part"].value_counts()
-    assert numbers_in(app.main.markdown[0].value) == [int(counts.get(part, 0)) for part in ("kept", "lost", "gained")]
+    assert numbers_in(app.main.markdown[0].value) == [
+        int(counts.get(part, 0)) for part in ("kept", "lost", "gained", "never")
+    ]
     assert [ranks[-1] for ranks in rows["ranks"]] == list(
         found.changed.set_index("fact_id").loc[rows["fact_id"], "rank"]
     )

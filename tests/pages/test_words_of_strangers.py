@@ -264,7 +264,7 @@ def hostile_edges(tmp_path_factory) -> Path:
     "query",
     [
         dict.fromkeys(("edge_models", "edge_model", "trace_label", "text_hash"), ATTACK) | {"labels_of": "srl"},
-        {"layerwise": "compression", "edge_tasks": "srl", "later_first": "srl", "earlier_last": "pos"},
+        {"layerwise": "compression", "edge_tasks": "srl"},
     ],
     ids=["attacks", "filters"],
 )
