@@ -235,7 +235,7 @@ class _Watched:
         waited = 0.0 if began is None else time.perf_counter() - began
         before = (0.0, 0.0) if began is not None else self._spent()
         if began is None:
-            self.received.clear(), self.sent.clear()
+            self.received, self.sent = [], []
         handle = element.element_handle() if element else None
         still = self.page.evaluate(f"([element, more]) => ({_STILL})(element, more)", [handle, [BUSY, QUIET]]) / 1000
         scripts, busy = (now - then for now, then in zip(self._spent(), before, strict=True))
