@@ -86,11 +86,6 @@ function build(root, data) {
     mark("")
   }
   show()
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches
-  if (data.plays && !calm && !sessionStorage.getItem("bertnesia-played")) {
-    sessionStorage.setItem("bertnesia-played", "yes")
-    start()
-  }
 }
 
 function table(parent, grid, answer, steps) {
@@ -124,6 +119,7 @@ function table(parent, grid, answer, steps) {
       // White below 5 %, then one linear ramp; words turn white where that has more contrast with the cell.
       if (token.right) made.classList.add("right")
       else if (share >= 0.05) made.style.setProperty("--share", `${100 * share}%`)
+      made.classList.toggle("said", token.said)
       made.classList.toggle("deep", !token.right && share > 0.9)
       made.classList.toggle("deep-dark", !token.right && share > 0.72)
       add(made, "span", "token").textContent = token.word

@@ -93,7 +93,7 @@ def test_grids_ranks_and_the_sentence_are_what_the_models_answer(ask, family):
         assert best(grid) == [one.tokens[0].token for one in reversed(answer.layers)]
         assert [row["rank"] for row in grid["layers"]] == [one.watched[0].rank for one in reversed(answer.layers)]
     assert any(
-        "france** comes first at" in text.value and "; in tiny\\-tuned at" in text.value for text in app.markdown
+        "tiny says **france** at" in text.value and "; tiny\\-tuned says it at" in text.value for text in app.markdown
     )
     assert set(lines(app)) == {
         f"{word} · {model}" for word in ("france", "berlin") for model in ("tiny", "tiny-tuned", "stranger")
@@ -117,7 +117,7 @@ def test_a_sentence_nobody_knows_follows_what_the_first_model_says_at_the_end(as
     app = ask()
     word = grids(app)[0]["layers"][0]["tokens"][0]["word"]
     assert grids(app)[0]["layers"][0]["rank"] == 1 and any(
-        f"**{word}** comes first" in text.value.replace("\\", "") for text in app.markdown
+        f"tiny says **{word}** at" in text.value.replace("\\", "") for text in app.markdown
     )
 
 
@@ -156,12 +156,9 @@ def test_several_gaps_are_read_one_by_one_or_filled(ask, family, pauses):
         live_models.fill(live_models.choices()["tiny"], Question("[MASK] " * 33, "logit_lens"))
 
 
-@pytest.mark.parametrize(
-    ("prompt", "expected"), [("There is no gap here.", r"has no \[MASK\]"), ("paris " * 600 + "[MASK]", "word pieces")]
-)
-def test_a_prompt_that_cannot_be_asked_gets_one_helpful_answer(ask, family, prompt, expected):
-    app = ask(prompt, live_models=["tiny-tuned", "stranger"])
-    assert not app.exception and expected in app.warning[0].value
+def test_a_prompt_that_cannot_be_asked_gets_one_helpful_answer(ask, family):
+    app = ask("paris " * 600 + "[MASK]", live_models=["tiny-tuned", "stranger"])
+    assert not app.exception and "word pieces" in app.warning[0].value
     assert len({one.value for one in app.warning}) == len(app.warning)
 
 
@@ -345,11 +342,11 @@ def test_a_link_opens_a_cell_with_its_twenty_best_tokens_and_a_cell_that_does_no
 
 def test_a_state_is_swapped_and_words_are_hidden_by_click(visit, tmp_path):
     save("bert", tmp_path / "cache" / "models" / "tiny")
-    sentences = {"swap_from": "paris is in [MASK].", "swap_into": "rome is in [MASK]."}
+    sentences = {"prompt": "paris is in [MASK].", "swap_into": "rome is in [MASK]."}
     app = visit("ask", "empty", {"live_model": "tiny", "ask_view": "swap", **sentences})
     assert not app.exception and len(grids(app)) == 1
     assert "from layer" in words(app) or "Both sentences say" in words(app)
     app.pills(key="ask.hidden_words").select("rome").run()
     assert not app.exception and len(grids(app)) == 2 and "does not see these words" in words(app)
-    app.text_input(key="ask.swap_from").set_value("no gap here").run()
+    app.text_input(key="ask.prompt").set_value("no gap here").run()
     assert not app.exception and "no [MASK]" in words(app).replace("\\", "")
