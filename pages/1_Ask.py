@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection
+from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
@@ -17,7 +17,7 @@ from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.errors import ProbingError
 from probing.kernel.fact import MASK
 from probing.kernel.figures.theme import ink_on
-from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question
+from probing.kernel.questions import Answer, EveryToken, Question
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models
 from probing.live import page_live_models as live_models
@@ -74,12 +74,12 @@ TOKENS = (
 
 
 def first_sentence(view: View) -> tuple[str, list[str]]:
-    """The sentence that is asked as it was typed, by default Home's first, and the examples."""
+    """The sentence that is asked as it was typed, by default that of Home, and the examples."""
     runs = page_examples.base_runs(view) if len(view.runs) else view.runs
     examples = [str(example["prompt"]) for example in page_examples.stored_examples(view, runs)] if len(runs) else []
     examples = list(dict.fromkeys([*examples, *EXAMPLES]))
-    typed = selection.current().prompt
-    return examples[0] if typed == OF_EXAMPLE else typed, examples
+    typed, of_home = selection.current().prompt, min(selection.of(HomeSelection).example, len(examples))
+    return examples[of_home - 1] if typed == OF_EXAMPLE else typed, examples
 
 
 def ask_line(sentence: str) -> None:
@@ -107,9 +107,7 @@ def gap(view: View, prompt: str) -> None:
         with place:
             gap_options(view, words)
     if not prompt.strip():
-        st.info(
-            filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:"
-        )
+        st.info(r"Type a sentence with a gap, written \[MASK\] or \_\_\_.", icon=":material/edit:")
         return
     if MASK not in prompt:
         page_models.choose_word(prompt)

@@ -220,8 +220,9 @@ def answer_in(view: View, answers: Mapping[str, Answer], right: tuple[str, ...])
     word = best or (watched[0].token if watched else said.token)
     shown = next((one for answer in answers_in_order for one in answer.layers[-1].watched if one.token == word), said)
     how = Markdown("") if len(shown.ids) == 1 else MASKED if watched else BEST_FIRST
-    wrong = (said.token, shown.rank) if best and isinstance(shown, WatchedToken) and shown.rank > 1 else None
+    rank = shown.rank if isinstance(shown, WatchedToken) and best and said.ids != shown.ids else 1
     firsts = {answer.model: first_layers(answer, word) for answer in answers_in_order}
+    wrong = (said.token, rank) if rank > 1 else None
     blocks.sentence(filled("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong)))
     for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
         st.info(escape(note), icon=":material/visibility:")
@@ -375,7 +376,7 @@ def _change(view: View, how: str, first: Answer) -> Changed:
     return renamed(prompt, other, name)
 
 
-def layers_put_back(view: View, questions: Mapping[Choice, Question], right_words: Sequence[str]) -> None:
+def layers_put_back(view: View, questions: Mapping[Choice, Question], right: Sequence[str]) -> None:
     """Draws the first fine-tuned model with more and more layers of its base, if this is chosen."""
     where = selection.of(AskSelection).replaced
     if not where:
@@ -391,8 +392,8 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question], right_word
         return
     try:
         with st.spinner(filled("Loading {base} …", base=view.name(base)), show_time=True):
-            right = _last_word(offered[base], replace(question, top=1, watch=()))
-            words = tuple(dict.fromkeys((right, *question.watch)))
+            last = _last_word(offered[base], replace(question, top=1, watch=()))
+            words = tuple(dict.fromkeys((last, *question.watch)))
             words, _ = live_models.watchable(choice, replace(question, watch=words))
             got = live_models.replaced(choice, offered[base], replace(question, watch=words), where)
     except ProbingError as error:
@@ -404,7 +405,7 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question], right_word
         view,
         [got.answer],
         words[0] if words else "",
-        right=right_words if words and words[0] in right_words else (),
+        right=right if words and words[0] in right else (),
         name="live-replaced",
         how=RESTORED_HOW,
         note=f"the {where} n layers from {view.label(got.base)}",
