@@ -197,7 +197,7 @@ def _filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, A
     """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
     by_model = of_each(questions, live_models.fill)
     for name, (text, _) in by_model.items():
-        st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
+        st.info(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
     if not by_model:
         return {}
     # A model may recognise fewer gaps than another.

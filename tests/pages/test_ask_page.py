@@ -136,7 +136,7 @@ def test_a_followed_phrase_and_a_gap_of_several_pieces_have_their_measures(ask, 
     assert link(app, "pieces") == "2" and "one one" in words(app)
     assert best(grids(app)[0]) == [one.tokens[0].token for one in reversed(asked_of("tiny", pieces=2).layers)]
     several = ask("[MASK] is the capital of [MASK].", mask="0", pieces="2", watch="", **both)
-    assert not several.exception and len(several.success) == 2 and "one piece" in words(several)
+    assert not several.exception and len(several.info) == 2 and "one piece" in words(several)
     app = ask(pieces="2", watch="", **both)
     first = best(grids(app)[0])[0]
     assert line_with(app, first) and not app.get("plotly_chart")
@@ -145,13 +145,13 @@ def test_a_followed_phrase_and_a_gap_of_several_pieces_have_their_measures(ask, 
 def test_several_gaps_are_read_one_by_one_or_filled(ask, family, pauses):
     both = "[MASK] is the capital of [MASK]."
     app = ask(both, mask="2", live_models="-")
-    assert not app.exception and len(grids(app)) == 1 and not app.success
+    assert not app.exception and len(grids(app)) == 1 and not app.info
     filled = ask(both, mask="0", live_models="-")
     assert not filled.exception and len(pauses) == 2, "another user's question waits for one gap"
-    assert filled.segmented_control(key="ask.gap").options == ["1", "2"] and "MASK" not in filled.success[0].value
-    assert len(ask(both, mask="0", live_models="tiny-tuned").success) == 2
+    assert filled.segmented_control(key="ask.gap").options == ["1", "2"] and "MASK" not in filled.info[0].value
+    assert len(ask(both, mask="0", live_models="tiny-tuned").info) == 2
     many = ask("[MASK] " * (live_models.MAX_FILLED + 1), mask="0", live_models="-")
-    assert not many.exception and not many.success and grids(many)
+    assert not many.exception and not many.info and grids(many)
     with pytest.raises(PromptError, match="33 gaps"):
         live_models.fill(live_models.choices()["tiny"], Question("[MASK] " * 33, "logit_lens"))
 
