@@ -1,7 +1,6 @@
 """Home: one sentence through all layers of a model, before and after fine-tuning, and where to go from there."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,31 +8,28 @@ import streamlit as st
 
 from probing.choices import HomeSelection
 from probing.facts.page_clearest import clearest, findings
+from probing.facts.report import asked
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.selection import link
+from probing.kernel.app.selection import OF_EXAMPLE, link
 from probing.kernel.app.texts import Markdown, escape, filled
-from probing.kernel.errors import HeadError, ProbingError
+from probing.kernel.errors import ProbingError
 from probing.kernel.fact import MASK
 from probing.kernel.models.names import LOGIT_LENS
-from probing.kernel.questions import Answer, Question
-from probing.kernel.recipe import protection_in_words
-from probing.live import page_examples, page_gaps
+from probing.kernel.questions import Question
+from probing.live import page_examples, page_gaps, page_models
 from probing.live import page_live_models as live_models
 from probing.live import page_token_grids as token_grids
 from probing.live.page_token_grids import Grid
-from probing.live.report import first_layers
-from probing.papers.home import best_recipe, beyond_guessing
+from probing.papers.home import beyond_guessing
 
-FIELD, PILLS, EMPTY = "home.sentence", "home.example", "home.empty"
+FIELD, PILLS = "home.sentence", "home.example"
 HOW = (
     "Every layer of the model fills the gap, read through the model's own output layer; the last layer is on top."
     f" {token_grids.SHADES} Rank: the place of the right word in the layer's list of all words. Facts of the examples"
-    " are stored; a sentence of your own is asked now, and the word that the base says at the end counts as right."
-)
-OF_TYPED = (
-    "Each cell is a word that a layer gives for the gap; orange: the base's word at the end. Layer 0: before any layer."
+    " are stored; a sentence of your own is asked now. Its right word is that of a stored fact with the same sentence,"
+    " or yours; without one a frame marks what the base says at the end, which may be wrong."
 )
 
 
@@ -45,6 +41,7 @@ def ask_line(sentence: str) -> None:
             "A sentence with a gap",
             key=FIELD,
             max_chars=selection.MAX_TEXT,
+            placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
             label_visibility="collapsed",
             width="stretch",
         )
@@ -52,165 +49,123 @@ def ask_line(sentence: str) -> None:
 
 
 def take_sentence() -> None:
-    """Takes the typed sentence."""
-    sentence = st.session_state[FIELD].strip()
-    st.session_state[EMPTY] = not sentence
-    selection.update(sentence=sentence)
+    """Takes the typed sentence; an emptied field shows the example again."""
+    selection.update(prompt=st.session_state[FIELD].strip() or OF_EXAMPLE, right="", mask=1)
 
 
-def pills(prompts: Sequence[str], own: HomeSelection) -> None:
-    numbers = list(range(1, len(prompts) + 1))
-    st.session_state[PILLS] = None if own.sentence else min(own.example, len(prompts))
+def pills(examples: Sequence[Mapping[str, Any]], chosen: int | None) -> None:
+    """Draws the examples, the unknown one last and called so."""
+    st.session_state[PILLS] = chosen
+    words = [
+        ("" if one["known"] else "Not known: ") + one["prompt"].replace(MASK, "…").rstrip(" .") for one in examples
+    ]
     st.pills(
         "Examples with stored predictions",
-        numbers,
+        list(range(1, len(examples) + 1)),
         key=PILLS,
         on_change=take_example,
-        format_func=lambda n: escape(prompts[n - 1]),
+        format_func=lambda n: escape(words[n - 1]),
         label_visibility="collapsed",
     )
 
 
 def take_example() -> None:
     """Takes an example. Pressing the selected one again gives None; the example stays."""
-    selection.update(example=st.session_state[PILLS] or selection.of(HomeSelection).example, sentence="")
+    example = st.session_state[PILLS] or selection.of(HomeSelection).example
+    selection.update(example=example, prompt=OF_EXAMPLE, right="")
 
 
-def stored(view: View, example: dict) -> tuple[Markdown, list[Grid], Stamp, str]:
-    """The sentence and the grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
+def stored(view: View, example: Mapping[str, Any]) -> None:
+    """Draws sentence and grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
     by_model = page_examples.in_models(view, example)
-    words = page_examples.sentence(
-        view, example["object"], {model: page_examples.first_layers(rows) for model, rows in by_model.items()}
-    )
+    last = next(iter(by_model.values())).iloc[-1]
+    wrong = (last["tokens"][0], int(last["gold_rank"])) if last["gold_rank"] > 1 else None
+    firsts = {model: page_examples.first_layers(rows) for model, rows in by_model.items()}
+    with sentence_place:
+        blocks.sentence(page_examples.sentence(view, example["object"], firsts, wrong))
     grids = [page_examples.grid(view, model, rows) for model, rows in by_model.items()]
-    return (
-        words,
-        grids,
-        view.stamp(f"{', '.join(by_model)}, {example['prompt']}", (example["run_id"],)),
-        example["object"],
-    )
+    picture(grids, view.stamp(f"{', '.join(by_model)}, {example['prompt']}", (example["run_id"],)), example["object"])
 
 
-def live(view: View, sentence: str, models: Sequence[str], head: str) -> tuple[Markdown, list[Grid], Stamp, str] | None:
-    """The same of a typed sentence, asked of the wanted models on this machine; None if none can be asked."""
-    offered = {
-        name: choice
-        for name, choice in live_models.choices().items()
-        if choice.here and not live_models.missing_shipped(choice.location)
-    }
-    offered = {name: choice for name, choice in offered.items() if not live_models.lacks_head(choice) or name in models}
-    if not offered:
-        blocks.missing("No model is on this machine.", "python -m probing pretrain && python -m probing train-heads")
-        return None
-    choices = [offered[name] for name in models if name in offered] or [next(iter(offered.values()))]
+def live(view: View, prompt: str, models: Sequence[str], head: str) -> None:
+    """Draws the same of a typed sentence, asked of the wanted models on this machine, or of the first one that is."""
+    offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
+    choices = [offered[name] for name in models if name in offered] or list(offered.values())[:1]
     try:
-        with st.spinner(filled("Asking {name} …", name=choices[0].name), show_time=True):
-            question = Question(sentence, head, 10, mask=0)
-            best = answer_of(choices[0], question).layers[-1].tokens[0].token
-            answers = [answer_of(choice, replace(question, watch=(best,))) for choice in choices]
-    except ProbingError as error:
-        blocks.problem(error)
-        return None
-    firsts = {answer.model: first_layers(answer, best) for answer in answers}
-    stamp = Stamp(f"{', '.join(firsts)}, {answers[0].head} heads, {answers[0].prompt}")
-    return (
-        page_examples.sentence(view, best, firsts),
-        [page_gaps.grid(view, answer) for answer in answers],
-        stamp,
-        best,
-    )
+        for choice in choices:
+            live_models.load(choice, head)
+    except ProbingError:
+        head = LOGIT_LENS
+    right = page_gaps.right_words(prompt, view.read(asked, prompt))
+    _, answers = page_gaps.ask_gap(view, page_models.ready(view, choices, head), Question(prompt, head, 10, right))
+    if not answers:
+        return
+    with sentence_place:
+        word, right = page_gaps.answer_in(view, answers, right)
+    page_gaps.choose_right(right)
+    got = list(answers.values())
+    stamp = Stamp(f"{', '.join(answers)}, {got[0].head} heads, {got[0].prompt}")
+    picture([page_gaps.grid(view, answer, word, right) for answer in got], stamp, word)
 
 
-def answer_of(choice: live_models.Choice, question: Question) -> Answer:
-    """The predictions at the first gap, through the pre-trained head if the model has no trained heads of the wanted
-    kind.
-
-    A word that is not one token of the model is not followed.
-    """
-    try:
-        watch, _ = live_models.watchable(choice, question)
-        return live_models.ask(choice, replace(question, watch=watch))
-    except HeadError:
-        if question.head == LOGIT_LENS:
-            raise
-        return answer_of(choice, replace(question, head=LOGIT_LENS))
-
-
-def picture(grids: Sequence[Grid], stamp: Stamp, answer: str, caption: str) -> None:
-    token_grids.draw(grids, answer=answer, key="home.grids", plays=True)
+def picture(grids: Sequence[Grid], stamp: Stamp, answer: str) -> None:
+    token_grids.draw(grids, answer=answer, key="home.grids")
     blocks.files(
-        token_grids.as_figure(grids[0]),
+        token_grids.as_figure(grids[0], answer or "right word"),
         table=token_grids.numbers((grid.model, grid) for grid in grids).dropna(axis="columns", how="all"),
         stamp=stamp,
         name="home-tokens",
-        caption=caption,
+        caption=token_grids.caption(checked=grids[0].checked),
         how=HOW,
     )
 
 
 def cards(view: View, run_id: str) -> None:
-    """The three cards that lead on: what the model knows, what fine-tuning lost, and what prevents that."""
-    assert view.database is not None
-    beyond, lost, kept = view.read(beyond_guessing, run_id), next(iter(findings(view)), None), view.read(best_recipe)
+    """The three cards that lead on: what the model knows, what fine-tuning lost, and a model of one's own."""
+    beyond, lost = view.read(beyond_guessing, run_id), next(iter(findings(view)), None)
     with st.container(horizontal=True, gap="small", key="cards"):
         if pd.notna(beyond):
             words = Markdown("right answers beyond the commonest answer")
             card(f"{beyond * 100:+.0f} points", words, "layers", Markdown("Where does it appear?"))
         if lost:
             words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))
-            control = (
-                filled("; its control lost {share:.0f} %", share=lost.control * 100)
-                if pd.notna(lost.control)
-                else Markdown("")
-            )
-            card(
-                f"{lost.share * 100:.0f} %",
-                words + control,
-                "compare",
-                Markdown("What did fine-tuning forget?"),
-                tuned=lost.model,
-            )
-        if kept:
-            words = filled(
-                "kept with {recipe} in a short training, at {metric} {score:.2f}; without it {plain:.0f} % at"
-                " {other:.2f}",
-                recipe=protection_in_words(kept.recipe),
-                metric=kept.metric,
-                score=kept.score,
-                plain=kept.plain_share * 100,
-                other=kept.plain_score,
-            )
-            card(f"{kept.share * 100:.0f} %", words, "compare", Markdown("What prevents it?"), compare_tab="prevention")
+            if pd.notna(lost.control):
+                words += filled("; its control lost {share:.0f} %", share=lost.control * 100)
+            question = Markdown("What did fine-tuning forget?")
+            card(f"{lost.share * 100:.0f} %", words, "compare", question, tuned=lost.model)
+        words = Markdown("a folder with your BERT model and a table of facts are enough")
+        card("Yours", words, "own_model", Markdown("What did your own model forget?"))
 
 
-def card(number: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
+def card(title: str, words: Markdown, target: str, question: Markdown, **changes: Any) -> None:
     """One card: a number, what it is, and the link to the page that it comes from."""
     with st.container(border=True, gap="xsmall", width="stretch", height="stretch"):
-        st.markdown(filled("## {number}", number=number))
+        st.markdown(filled("## {title}", title=title))
         st.markdown(words)
         link(target, question, icon=":material/arrow_forward:", **changes)
 
 
 view = open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
-own = selection.of(HomeSelection)
+own, typed = selection.of(HomeSelection), selection.current().prompt
+typed = "" if typed == OF_EXAMPLE else typed
 runs = page_examples.base_runs(view)
 examples = page_examples.stored_examples(view, runs)
-example = examples[min(own.example, len(examples)) - 1] if examples else None
-sentence_place, above = st.container(), st.container()
-with above:
-    ask_line(own.sentence or (example["prompt"] if example else ""))
-    if examples:
-        pills([example["prompt"] for example in examples], own)
-if st.session_state.pop(EMPTY, False):
-    st.info(filled("Type a sentence with a gap, written {mask}, and press Ask.", mask=MASK), icon=":material/edit:")
-if own.sentence:
-    pair = [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])]
-    shown = live(view, own.sentence, pair, str(runs["head"].iloc[0]))
-else:
-    shown = stored(view, example) if example else None
-if shown:
+number = min(own.example, len(examples))
+sentence_place = st.container()
+ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))
+if examples:
+    pills(examples, None if typed else number)
+if typed and MASK not in page_gaps.asked_as(typed):
     with sentence_place:
-        blocks.sentence(shown[0])
-    picture(*shown[1:], OF_TYPED if own.sentence else token_grids.CAPTION)
+        page_models.choose_word(typed)
+elif typed:
+    live(
+        view,
+        page_gaps.asked_as(typed),
+        [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])],
+        str(runs["head"].iloc[0]),
+    )
+elif examples:
+    stored(view, examples[number - 1])
 cards(view, str(runs["run_id"].iloc[0]))
 end(view)

@@ -2,32 +2,44 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection
+from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
-from probing.kernel.errors import ProbingError, PromptError
+from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.errors import ProbingError
+from probing.kernel.fact import MASK
 from probing.kernel.figures.theme import ink_on
-from probing.kernel.questions import SPELLINGS, Answer, EveryToken, Question, with_masks
+from probing.kernel.questions import Answer, EveryToken, Question
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples, page_models
 from probing.live import page_live_models as live_models
 from probing.live.figures import entropy_lines, probability_lines, rank_lines, tint
-from probing.live.page_gaps import computed, draw_changed, draw_pairs, grids, layers_put_back, lines, named
-from probing.live.page_live_models import Choice
+from probing.live.page_gaps import (
+    answer_in,
+    ask_gap,
+    asked_as,
+    choose_right,
+    computed,
+    draw_changed,
+    draw_pairs,
+    grids,
+    layers_put_back,
+    lines,
+    named,
+    right_words,
+)
 from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.page_swap import draw_swap
-from probing.live.report import every_token_of, first_layers
+from probing.live.report import every_token_of
 
 TABS = {
     "gap": "A gap",
@@ -55,8 +67,6 @@ CURVE_HOW = (
     " rank the worst of theirs. Rank 1: the layer, filling every mask by itself, says exactly this word. Entropy of"
     " several masks: their sum."
 )
-#: How a sentence on a word of several tokens begins: how it is read, or how the shown phrases were filled in.
-MASKED, BEST_FIRST = Markdown("With all its tokens masked, "), Markdown("Filled best first, ")
 TOKENS = (
     "The best word of each layer at each token; the stronger its colour, the more probable. A click on a cell lists its"
     " twenty best."
@@ -64,94 +74,68 @@ TOKENS = (
 
 
 def first_sentence(view: View) -> tuple[str, list[str]]:
-    """The sentence that is asked as it was typed, by default Home's first, and the examples."""
+    """The sentence that is asked as it was typed, by default that of Home, and the examples."""
     runs = page_examples.base_runs(view) if len(view.runs) else view.runs
     examples = [str(example["prompt"]) for example in page_examples.stored_examples(view, runs)] if len(runs) else []
     examples = list(dict.fromkeys([*examples, *EXAMPLES]))
-    typed = selection.of(AskSelection).prompt
-    return examples[0] if typed == OF_EXAMPLE else typed, examples
+    typed, of_home = selection.current().prompt, min(selection.of(HomeSelection).example, len(examples))
+    return examples[of_home - 1] if typed == OF_EXAMPLE else typed, examples
 
 
-def ask_line(view: View, label: Markdown, sentence: str) -> None:
-    """Draws the sentence; Enter and leaving the field send it, too."""
+def ask_line(sentence: str) -> None:
+    """Draws the sentence of all tabs; Enter and leaving the field send it, too."""
+    st.space("small")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
             "prompt",
-            label,
             value=sentence,
             max_chars=selection.MAX_TEXT,
             placeholder="Type a sentence with a gap, as in: The capital of France is ___.",
-            resets={"cell": ""},
+            resets=page_models.fresh(),
             label_visibility="collapsed",
         )
         st.button("Ask", type="primary", key="ask.ask")
 
 
-def choose_example(examples: Sequence[str]) -> None:
-    """Draws the examples behind a button."""
-    with st.popover("Examples", icon=":material/lightbulb:"):
-        for number, prompt in enumerate(examples):
-            changes = {"prompt": prompt, "watch": OF_EXAMPLE, "mask": 1}
-            st.button(
-                escape(prompt), key=f"ask.example.{number}", type="tertiary", on_click=selection.update, kwargs=changes
-            )
-
-
-def gap(view: View) -> None:
+def gap(view: View, prompt: str) -> None:
     """The first tab: a sentence with a gap, filled by every layer."""
-    sentence, examples = first_sentence(view)
-    prompt = with_masks(sentence)
     stored = view.read(stored_of, prompt) if view.database and prompt.strip() else None
-    words = followed_words(prompt, stored.answers if stored else ())
-    ask_line(view, Markdown("A sentence with a gap"), sentence)
+    right, words = right_words(prompt, stored), followed_words(prompt)
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         page_models.choose(view)
-        choose_example(examples)
+        page_models.choose_example("example", {example: {"watch": OF_EXAMPLE} for example in examples})
         with place:
             gap_options(view, words)
     if not prompt.strip():
-        st.info(
-            filled("Type a sentence with a gap, written {ways}.", ways=" or ".join(SPELLINGS)), icon=":material/edit:"
-        )
+        st.info(r"Type a sentence with a gap, written \[MASK\] or \_\_\_.", icon=":material/edit:")
+        return
+    if MASK not in prompt:
+        page_models.choose_word(prompt)
         return
     own = selection.of(AskSelection)
     there = page_models.ready(view, page_models.chosen(view), own.live_head)
-    question = Question(prompt, own.live_head, TOP, words[:MAX_WATCHED], pieces=own.pieces or None)
-    gaps = page_models.of_each(dict.fromkeys(there, question), live_models.gaps)
-    there = [choice for choice in there if choice.name in gaps]
-    if not there:
-        return
-    several = max(gaps.values()) > 1
-    if several:
-        there, question = choose_gap(view, there, question, gaps)
-    questions = followed(view, there, question, alone=not several or question.mask is not None)
-    answers = (
-        filled_gap(view, questions)
-        if several and question.mask is None
-        else page_models.of_each(questions, live_models.ask)
-    )
+    watch = tuple(dict.fromkeys((*right, *words)))[:MAX_WATCHED]
+    questions, answers = ask_gap(view, there, Question(prompt, own.live_head, TOP, watch, pieces=own.pieces or None))
     if not answers:
         return
-    questions = {choice: question for choice, question in questions.items() if choice.name in answers}
-    word = answer_in(view, answers)
-    grids(view, list(answers.values()), word, name="live-tokens", how=guesses(next(iter(answers.values())), stored))
+    word, right = answer_in(view, answers, right)
+    choose_right(right)
+    how = guesses(next(iter(answers.values())), stored)
+    grids(view, list(answers.values()), word, right=right, name="live-tokens", how=how)
     computed(next(iter(answers.values())).device)
+    several = prompt.count(MASK) > 1
+    if several and own.perturbation:
+        st.caption("A changed sentence needs exactly one gap.")
     other = draw_changed(view, questions, answers) if not several else {}
     curve(view, answers, other)
-    layers_put_back(view, questions)
+    layers_put_back(view, questions, right)
 
 
-def followed_words(prompt: str, answers: Sequence[str]) -> tuple[str, ...]:
-    """The words to follow: as typed, of the example, or the recorded answers of a stored sentence."""
+def followed_words(prompt: str) -> tuple[str, ...]:
+    """The words to follow beside the right ones: as typed, or of the example."""
     typed = selection.of(AskSelection).watch
-    words = (
-        EXAMPLES[prompt].split(",")
-        if typed == OF_EXAMPLE and prompt in EXAMPLES
-        else answers
-        if typed == OF_EXAMPLE
-        else typed.split(",")
-    )
-    return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+    words = EXAMPLES.get(prompt, "") if typed == OF_EXAMPLE else typed
+    return tuple(dict.fromkeys(word.strip() for word in words.split(",") if word.strip()))
 
 
 def gap_options(view: View, words: Sequence[str]) -> None:
@@ -161,98 +145,6 @@ def gap_options(view: View, words: Sequence[str]) -> None:
     selection.bound("watch", value=", ".join(words) if watch == OF_EXAMPLE else watch)
     for name in ("live_head", *OPTIONS[3:]):
         selection.bound(name)
-
-
-def followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
-    """Each model with its question, which follows only words that the model can be asked for.
-
-    Without such a word, what the first model says at the end is followed, if one gap is read ``alone`` and filled by
-    one token: the best phrase of a filling need not be the one that the masks say by themselves.
-    """
-    alone = alone and question.pieces in (None, 1)
-    typed = selection.of(AskSelection).watch != OF_EXAMPLE
-    questions = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
-    if questions and not any(question_of.watch for question_of in questions.values()) and alone:
-        try:
-            best = live_models.ask(there[0], replace(question, watch=())).layers[-1].tokens[0].token
-        except ProbingError:
-            return questions
-        question = replace(question, watch=(best,))
-        questions = {choice: replace(question, watch=_possible(view, choice, question, say=False)) for choice in there}
-    return questions
-
-
-def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> tuple[str, ...]:
-    try:
-        watch, refused = live_models.watchable(choice, question)
-    except PromptError:
-        # Asking the model will report the error.
-        return ()
-    if refused and say:
-        st.caption(filled("Not followed in {name}: {names}.", name=view.name(choice.name), names=listing(refused)))
-    return watch
-
-
-def choose_gap(
-    view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]
-) -> tuple[list[Choice], Question]:
-    """Draws the choice of a gap; returns the models that have it, and the question, with gap None to fill all."""
-    masks, mask = max(gaps.values()), selection.of(AskSelection).mask
-    fillable = masks <= live_models.MAX_FILLED
-    mask = min(mask, masks) or int(not fillable)
-    selection.bound(
-        "mask",
-        filled("The sentence has {n} gaps", n=masks),
-        value=mask,
-        options=[*range(1, masks + 1), *([0] if fillable else [])],
-        format_func=lambda number: f"gap {number}" if number else "fill all",
-    )
-    if not fillable:
-        st.caption(filled("At most {most} gaps are filled.", most=live_models.MAX_FILLED))
-    if selection.of(AskSelection).perturbation:
-        st.caption("A changed sentence needs exactly one gap.")
-    if not mask and selection.of(AskSelection).pieces > 1:
-        st.caption("To fill all, each gap gets one piece.")
-    # A mask in one model's own spelling is not a gap for other models.
-    if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
-        st.info(
-            filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)),
-            icon=":material/info:",
-        )
-    return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
-
-
-def filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, Answer]:
-    """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
-    by_model = page_models.of_each(questions, live_models.fill)
-    for name, (text, _) in by_model.items():
-        st.success(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
-    if not by_model:
-        return {}
-    # A model may recognise fewer gaps than another.
-    places = list(range(1, max(len(answers) for _, answers in by_model.values()) + 1))
-    place = min(max(selection.of(AskSelection).gap, 1), len(places))
-    selection.bound("gap", value=place, options=places)
-    return {name: answers[place - 1] for name, (_, answers) in by_model.items() if place <= len(answers)}
-
-
-def answer_in(view: View, answers: Mapping[str, Answer]) -> str:
-    """Draws the sentence: at which layers the followed word comes first. Returns the word."""
-    answers_in_order = list(answers.values())
-    watched = [answer.layers[-1].watched[0] for answer in answers_in_order if answer.layers[-1].watched]
-    shown = watched[0] if watched else answers_in_order[0].layers[-1].tokens[0]
-    word, several = shown.token, len(shown.ids) > 1
-    places = [page_examples.at_layers(first_layers(answer, word)) for answer in answers_in_order]
-    others = [
-        filled("in {name} {at}", name=view.name(answer.model), at=at)
-        for answer, at in zip(answers_in_order[1:2], places[1:], strict=False)
-    ]
-    first = filled("**{word}** comes first {at}", word=word, at=places[0])
-    how = Markdown("") if not several else MASKED if watched else BEST_FIRST
-    blocks.sentence(filled("{how}{parts}.", how=how, parts=joined("; ", [first, *others])))
-    for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
-        st.info(escape(note), icon=":material/visibility:")
-    return word if watched else ""
 
 
 def guesses(answer: Answer, stored: Stored | None) -> Markdown:
@@ -288,16 +180,14 @@ def curve(view: View, answers: Mapping[str, Answer], other: Mapping[str, Answer]
     )
 
 
-def tokens(view: View) -> None:
+def tokens(view: View, text: str) -> None:
     """The tab of all tokens: the best word of every layer at every token of a sentence."""
-    sentence, examples = first_sentence(view)
-    ask_line(view, Markdown("A sentence, with or without a gap"), sentence)
     with filters.bar(view, own=["live_head"], label="Options") as place:
         page_models.choose(view)
-        choose_example(examples)
+        page_models.choose_example("example", {example: {} for example in examples})
         with place:
             selection.bound("live_head")
-    text, head = with_masks(sentence), selection.of(AskSelection).live_head
+    head = selection.of(AskSelection).live_head
     if not text.strip():
         st.info("Type a sentence; it needs no gap.", icon=":material/edit:")
         return
@@ -391,6 +281,8 @@ DRAWN = {
 }
 
 view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
+sentence, examples = first_sentence(view)
+ask_line(sentence)
 with selection.open_tab("ask_view", TABS, view.page) as tab:
-    DRAWN[tab](view)
+    DRAWN[tab](view, asked_as(sentence))
 end(view)

@@ -295,7 +295,7 @@ def grids(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame], run
             f"{', '.join(grids_of)}, {view.chosen.head}, {fact['prompt']}", tuple(run_ids[list(grids_of)])
         ),
         name="fact-tokens",
-        caption=token_grids.CAPTION,
+        caption=token_grids.caption(),
         how=joined(" ", [Markdown(HOW), *guesses(view, fact, by_model[model], run_ids[model])]),
         alt=f"Words of every layer for: {fact['prompt']}",
     )

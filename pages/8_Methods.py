@@ -193,6 +193,12 @@ def draw_models(view: View) -> None:
     if models.empty:
         blocks.missing("No model is stored.", blocks.PROBE_COMMAND)
         return
+    st.markdown(
+        "**nesia-mini is a small demonstration model, not BERT**, so that every page works on any machine; it knows"
+        " what its training text states. This command probes BERT-base on the same facts, and it appears on every page."
+        " In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
+    )
+    blocks.command_line(blocks.BERT_COMMAND)
     scored = view.read(learned)
     table = models.merge(scored.drop(columns=["base", "objective"]), on="model", how="left").fillna({"base": ""})
     table.insert(0, "short", table["model"].map(view.label))
@@ -217,11 +223,6 @@ def draw_models(view: View) -> None:
         height=500,
     )
     st.markdown(mark_key(view, table["model"]))
-    st.markdown(
-        "**nesia-mini is a small demonstration model, not BERT.** This command probes BERT-base on the same facts, and"
-        " it appears on every page. In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
-    )
-    blocks.command_line(blocks.BERT_COMMAND)
 
 
 def draw_runs(view: View) -> None:

@@ -8,7 +8,19 @@ from probing.facts import forgotten
 from probing.facts.figures_relations import ORDERS
 from probing.facts.requests import AMONG_CANDIDATES, DTYPES, INDEPENDENT, VOCABULARY
 from probing.forgetting.ways import LISTED_BY
-from probing.kernel.app.selection import FILTERS, MAX_TEXT, ONE_RUN, SEGMENTS, declared, noted, one_of, ranks, segments
+from probing.kernel.app.selection import (
+    FILTERS,
+    MAX_TEXT,
+    OF_EXAMPLE,
+    ONE_RUN,
+    SEGMENTS,
+    SENTENCE,
+    declared,
+    noted,
+    one_of,
+    ranks,
+    segments,
+)
 from probing.kernel.figures.looks import head_name
 from probing.kernel.figures.yardsticks import MODES
 from probing.kernel.metric import RANKS
@@ -32,14 +44,14 @@ TOPS = (3, 5, 10)
 PIECES = {0: "automatic", **{pieces: str(pieces) for pieces in range(1, MAX_PIECES + 1)}}
 #: Which layers of a fine-tuned model are replaced by the base's.
 REPLACED = {"": "none", "last": "the last", "first": "the first"}
-#: Example sentences, each with words to follow.
+#: Example sentences, each with its right word (empty: none) and others to follow.
 EXAMPLES = {
     "Paris is the capital of [MASK].": "france, italy",
     "Windows Media Player is a product made by [MASK].": "microsoft, apple",
     "In San Marino, official documents are written in [MASK].": "italian, english",
     "Fresh snow is [MASK].": "white, black",
-    "A robin is not a [MASK].": "bird",
-    "[MASK] is the capital of [MASK].": "paris, france",
+    "A robin is not a [MASK].": ", bird",
+    "[MASK] is the capital of [MASK].": ", paris, france",
 }
 SENTENCES = (
     "He left the bank in the city and walked along the bank of the river .",
@@ -52,8 +64,6 @@ SWAP_EXAMPLES = (
     ("Mozart was born in [MASK].", "Chopin was born in [MASK]."),
     ("A dog is an [MASK].", "Fresh snow is [MASK]."),
 )
-#: The token whose attention is shown first, from 0: in the first of these sentences "bank".
-WORD = 4
 #: The sentences of Figure 3 of Tenney et al. (2019), as written there -> the spans that its text discusses.
 SPAN_EXAMPLES = {
     "he smoked toronto in the playoffs with six hits, seven walks and eight stolen bases ...": ("1-2", "2-3"),
@@ -63,34 +73,27 @@ SPAN_EXAMPLES = {
 NO_SPAN = "-"
 #: Value of ``live_models`` for no second model.
 ALONE = "-"
-#: Value of ``prompt`` for the first sentence of Home, and of ``watch`` for the words of the example; an emptied field
-#: holds ``""``.
-OF_EXAMPLE = ","
 
 
-@declared("ask", "live_model")
+@declared("ask", "live_model", *SENTENCE)
 @dataclass(frozen=True)
 class AskSelection:
     """The page's own choices.
 
-    ``mask`` and ``gap`` count from 1; mask 0 fills all gaps, of which ``gap`` is shown. ``cell`` is the layer and the
-    token, from 0, whose best tokens are listed, as ``8-3``. Without ``live_models`` its base, or a model that was
-    fine-tuned from it, is asked with ``live_model``. ``span1, span2`` are half-open, as ``1-2``; if empty, those of the
-    example. ``attending`` is a token, from 0; ``attention_head`` a head, from 1, or 0 for the mean of all; ``swapped``
-    the word that changes places with the next one, from 1, or 0. ``likelier, unlikelier`` are the user's own minimal
-    pair: two sentences, or a sentence with a gap and two words. ``minimal_pair`` is the number of a shipped one, from
-    1, or 0 for the user's own; None: the first right one.
+    ``cell`` is the layer and the token, from 0, whose best tokens are listed, as ``8-3``. Without ``live_models`` its
+    base, or a model that was fine-tuned from it, is asked with ``live_model``. ``span1, span2`` are half-open, as
+    ``1-2``; if empty, those of the example, or the first name. ``attending`` is a token, from 0, by default the gap;
+    ``attention_head`` a head, from 1, or 0 for the mean of all; ``swapped`` the word that changes places with the next
+    one, from 1, or 0. Without ``swap_into`` the second sentence is about another name. ``unlikelier`` has two words for
+    the gap, or is the worse sentence; ``minimal_pair`` is the number of a shipped pair, from 1, or 0.
     """
 
     ask_view: str = one_of(VIEWS)
     live_head: str = segments(HEADS, LOGIT_LENS, label="Read with (head)", wrap=True, format_func=head_name)
-    prompt: str = OF_EXAMPLE
     watch: str = noted(OF_EXAMPLE, label="Followed words", max_chars=200, placeholder="berlin, paris")
     scale: str = segments(SCALES, label="Followed words by layer")
     top: int = segments(TOPS, label="Words per layer")
     pieces: int = segments(PIECES, label="Pieces in the gap")
-    mask: int = noted(1, widget=SEGMENTS)
-    gap: int = noted(1, widget=SEGMENTS, label="Gap shown")
     cell: str = ""
     live_models: tuple[str, ...] = noted((), emptied=(ALONE,), label="Compare with", placeholder="no other model")
     perturbation: str = segments({"": "as typed", **perturb.PERTURBATIONS}, label="Changed sentence")
@@ -100,23 +103,19 @@ class AskSelection:
     other_name: str = noted("", max_chars=60, width=280)
     replaced: str = segments(REPLACED, label="Layers of the base put back")
     live_base: str = ""
-    words: str = next(iter(SPAN_EXAMPLES))
     span1: str = ""
     span2: str = ""
     base_probes: bool = noted(False, label="Use the base's probes")
-    whole: str = SENTENCES[0]
     second: str = noted("", label="Second sentence", max_chars=MAX_TEXT, placeholder="follows the first one")
-    attending: int = WORD
+    attending: int | None = None
     attention_head: int = 0
     swapped: int = noted(0, widget="number_input", label="Word swapped with the next", min_value=0, step=1)
-    swap_from: str = noted(SWAP_EXAMPLES[0][0], label="State from")
-    swap_into: str = noted(SWAP_EXAMPLES[0][1], label="put into the gap of")
+    swap_into: str = noted("", label="The state of its gap is put into the gap of")
     hidden_words: tuple[str, ...] = noted(
         (), widget="pills", selection_mode="multi", label="Hidden from the gap", label_visibility="collapsed"
     )
-    likelier: str = noted("", max_chars=400)
-    unlikelier: str = noted("", max_chars=400)
-    minimal_pair: int | None = noted(None, label="Pair", label_visibility="collapsed")
+    unlikelier: str = noted("", max_chars=400, label="Two words for the gap: better, worse")
+    minimal_pair: int = noted(0, label="Pair", label_visibility="collapsed")
 
 
 COMPARE_TABS = {
@@ -270,16 +269,16 @@ class GrammarSelection:
     learned_layer: int | None = noted(None, label="Layer", placeholder="best on dev", width=200)
 
 
-HOME_EXAMPLES = (1, 2, 3)
+#: Six facts that the base knows, and one that it does not.
+HOME_EXAMPLES = tuple(range(1, 8))
 
 
-@declared("home", "models", "heads", "probe_sets")
+@declared("home", "models", "heads", "probe_sets", *SENTENCE)
 @dataclass(frozen=True)
 class HomeSelection:
-    """The page's own choices; ``sentence`` is asked live in place of the stored example."""
+    """The page's own choices; a typed sentence is asked live in place of the stored example."""
 
     example: int = one_of(HOME_EXAMPLES)
-    sentence: str = ""
 
 
 METRICS = {

@@ -230,20 +230,13 @@ def _order(name: str) -> str:
 
 #: Three sentences of this length fit next to each other, and each fits one line on a phone.
 _SHORT = 34
-#: Order of ``example_facts`` after what no guess explains.
-_BEST = f"clear DESC, length(prompt) <= {_SHORT} DESC, moves DESC, gold_logp DESC, fact_id"
+_BEST = f"beyond DESC, clear DESC, length(prompt) <= {_SHORT} DESC, moves DESC, asked DESC, fact_id"
 #: The answers of each relation of a run, the most frequent one first: the majority answer.
 _ANSWERS = """
     SELECT k.relation, f.object, row_number() OVER (PARTITION BY k.relation ORDER BY count(*) DESC, f.object) AS place
     FROM known k JOIN facts f ON f.fact_id = k.fact_id
     WHERE k.run_id = $run_id GROUP BY k.relation, f.object
 """
-#: A run's facts and its predictions at every layer, each with its relation's majority answer from ``_ANSWERS``.
-_BESIDE_MAJORITY = """FROM known k
-            JOIN fact_runs r ON r.run_id = k.run_id
-            JOIN facts f ON f.fact_id = k.fact_id
-            JOIN answers a ON a.relation = k.relation AND a.place = 1
-            JOIN predictions p ON p.run_id = k.run_id AND p.fact_id = k.fact_id"""
 
 
 def fact(db: Database, fact_id: str) -> pd.DataFrame:
@@ -356,42 +349,42 @@ def total_null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
-    """Facts whose predictions change over the layers in a typical way, of different relations, ``limit`` of each kind.
+    """Facts that a run knows at its last layer, and facts that it knows at no layer; ``limit`` of each kind.
 
-    ``late`` facts are right at the last layer, ``lost`` ones at inner layers only. Of both kinds those come first that
-    no guess explains: the answer is not the commonest of its relation, and is not given for the swapped subject. Then
-    come those that are right from an inner layer of the upper half on without a break (``late``) or at two layers at
-    least (``lost``), then short sentences, then those that a fine-tuned model (``tuned``) lost at its last layer and
-    finds at an inner one, then those of which the model is surest.
+    Returns kind (``known``, ``unknown``), place (from 1), fact_id and relation; relations and subjects take turns. Of
+    both kinds those come first whose answer is not the commonest of its relation and is not given for the swapped
+    subject, then those that are right from a layer of the upper half on without a break (``unknown``: not among the
+    best ten at the end), then short sentences, then those that a fine-tuned model (``tuned``) lost at its last layer
+    and finds at an inner one, then those whose subject is stored with most relations.
     """
     return db.query(
         f"""
         WITH answers AS ({_ANSWERS}), moved AS (
             SELECT DISTINCT fact_id FROM known WHERE list_contains($tuned, run_id) AND last_rank > 1 AND layers_known >
                 0
-        ), sure AS (
-            SELECT k.fact_id, k.relation, f.prompt, k.last_rank = 1 AS kept, k.fact_id IN (FROM moved) AS moves,
-                f.object <> a.object AS uncommon, bool_and(coalesce(p.other_rank > 1, false)) AS of_subject,
-                CASE WHEN k.last_rank = 1
-                    THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1 AND k.layers_known = r.layers -
-                        k.first_layer
-                    ELSE k.layers_known >= 2 END AS clear,
-                max(p.gold_logp) AS gold_logp
-            {_BESIDE_MAJORITY}
-            WHERE k.run_id = $run_id AND k.layers_known > 0 AND NOT k.answer_in_subject
-                AND p.layer >= 1 AND p.gold_rank = 1 AND (k.last_rank > 1 OR p.layer = r.layers - 1)
-            GROUP BY ALL
-        ), best AS (
-            SELECT *, uncommon AND of_subject AS beyond, row_number() OVER (
-                PARTITION BY kept, relation
-                ORDER BY uncommon AND of_subject DESC, {_BEST}
-            ) AS of_relation FROM sure
+        ), subjects AS (SELECT subject, count(DISTINCT relation) AS asked FROM facts GROUP BY subject), rated AS (
+            SELECT k.fact_id, k.relation, coalesce(nullif(f.subject, ''), f.prompt) AS subject, f.prompt, s.asked,
+                k.last_rank = 1 AS knows, k.fact_id IN (FROM moved) AS moves,
+                f.object <> a.object AND coalesce(k.swapped_last_rank > 1, false) AS beyond,
+                CASE WHEN k.last_rank = 1 THEN 2 * k.first_layer >= r.layers AND k.first_layer < r.layers - 1
+                    AND k.layers_known = r.layers - k.first_layer ELSE k.last_rank > 10 END AS clear
+            FROM known k
+            JOIN fact_runs r ON r.run_id = k.run_id
+            JOIN facts f ON f.fact_id = k.fact_id
+            JOIN subjects s ON s.subject IS NOT DISTINCT FROM f.subject
+            JOIN answers a ON a.relation = k.relation AND a.place = 1
+            WHERE k.run_id = $run_id AND (k.last_rank = 1 OR k.layers_known = 0) AND NOT k.answer_in_subject
+        ), turns AS (
+            SELECT *, row_number() OVER (PARTITION BY knows, relation ORDER BY {_BEST}) AS of_relation FROM rated
+        ), both_turns AS (
+            SELECT *, row_number() OVER (PARTITION BY knows, subject ORDER BY of_relation, {_BEST}) AS of_subject FROM
+                turns
         ), placed AS (
-            SELECT kept, fact_id, row_number() OVER (
-                PARTITION BY kept ORDER BY of_relation, beyond DESC, {_BEST}
-            ) AS place FROM best
+            SELECT *, row_number() OVER (
+                PARTITION BY knows ORDER BY greatest(of_relation, of_subject), {_BEST}
+            ) AS place FROM both_turns
         )
-        SELECT CASE WHEN kept THEN 'late' ELSE 'lost' END AS kind, CAST(place AS INTEGER) AS place, fact_id
+        SELECT if(knows, 'known', 'unknown') AS kind, CAST(place AS INTEGER) AS place, fact_id, relation
         FROM placed WHERE place <= $limit ORDER BY kind, place
         """,
         {"run_id": run_id, "limit": int(limit), "tuned": list(tuned)},
@@ -426,11 +419,13 @@ _ORDER = "ORDER BY f.probe_set = 'trex' DESC, f.probe_set, f.relation, template_
 
 
 def answers_of(db: Database, prompt: str) -> pd.DataFrame:
-    """The facts that a sentence asks, without case: probe_set, relation, template_set, label, object."""
-    return db.query(
-        f"SELECT {_RELATION}, f.object {_FROM_PROMPTS} WHERE lower(f.prompt) = lower($prompt) {_ORDER}, f.object",
-        {"prompt": prompt},
-    )
+    """The facts that a sentence asks, without case, accents and punctuation: probe_set, relation, template_set, label,
+    object.
+    """
+    same = "translate(strip_accents(lower({})), ' .,;:!?\"-', '')"
+    where = f"{same.format('f.prompt')} = {same.format('$prompt')}"
+    sql = f"SELECT {_RELATION}, f.object {_FROM_PROMPTS} WHERE {where} {_ORDER}, f.object"
+    return db.query(sql, {"prompt": prompt})
 
 
 def templates(db: Database) -> pd.DataFrame:

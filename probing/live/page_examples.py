@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -13,12 +13,10 @@ from probing.facts.store_facts import example_facts, fact_predictions, search_fa
 from probing.facts.store_facts import fact as fact_of
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.fact import EVERYDAY
 from probing.kernel.figures.looks import set_order
 from probing.live.figures import ranks_by_layer, token_rows
 from probing.live.page_token_grids import Grid
-
-#: The wanted kinds of facts in order; each kind is used once before any is used twice.
-_WANTED = ("late", "lost")
 
 
 def base_runs(view: View) -> pd.DataFrame:
@@ -34,27 +32,30 @@ def base_runs(view: View) -> pd.DataFrame:
 
 
 def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
-    """Up to three facts with their runs: one that is known late, one that is lost at the end, and Rocky Balboa.
+    """Facts with their runs: up to six that the model knows, of different relations, and one that it does not; see
+    ``example_facts``.
 
-    A missing one is replaced by the next best fact that is known late or lost. Of alike ones those come first that a
-    fine-tuned model lost at its last layer and finds at an inner one.
+    ``known`` says which. Well-known facts come before others, and Rocky Balboa is among the known ones if he is known.
     """
-    by_kind: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _WANTED}
-    clear = clearest(view)
-    for run_id in runs["run_id"]:
+    by_kind: dict[str, list[tuple[str, str, str]]] = {"known": [], "unknown": []}
+    clear, most = clearest(view), len(HOME_EXAMPLES) - 1
+    for run_id in runs.sort_values("probe_set", key=lambda sets: sets != EVERYDAY, kind="stable")["run_id"]:
         runs_of = _tuned_runs(view, run_id)
         telling = runs_of[runs_of["model"] == clear]
         tuned = tuple((telling if len(telling) else runs_of).index)
-        for fact in view.read(example_facts, run_id, limit=len(HOME_EXAMPLES), tuned=tuned).itertuples():
-            by_kind[fact.kind].append((fact.fact_id, run_id))
-        if all(by_kind.values()):
+        for fact in view.read(example_facts, run_id, limit=most, tuned=tuned).itertuples():
+            by_kind[fact.kind].append((fact.fact_id, run_id, fact.relation))
+        if len(by_kind["known"]) >= most and by_kind["unknown"]:
             break
-    balboa = rocky(view, runs)
-    chosen = [by_kind[kind][0] for kind in _WANTED if by_kind[kind]]
-    chosen += [(str(balboa["fact_id"]), str(balboa["run_id"]))] if balboa is not None else []
-    chosen += [fact for pair in zip_longest(*(by_kind[kind][1:] for kind in _WANTED)) for fact in pair if fact]
-    example_ids = list(dict.fromkeys(chosen))[: len(HOME_EXAMPLES)]
-    return [{**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id} for fact_id, run_id in example_ids]
+    known, balboa = by_kind["known"], rocky(view, runs)
+    if balboa is not None and balboa["last_rank"] == 1:
+        known = [fact for fact in known if fact[2] != balboa["relation"]]
+        known.insert(2, (str(balboa["fact_id"]), str(balboa["run_id"]), ""))
+    chosen = [(*fact, True) for fact in known[:most]] + [(*fact, False) for fact in by_kind["unknown"][:1]]
+    return [
+        {**view.read(fact_of, fact_id).iloc[0].to_dict(), "run_id": run_id, "known": is_known}
+        for fact_id, run_id, _, is_known in chosen
+    ]
 
 
 def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
@@ -87,8 +88,18 @@ def at_layers(layers: list[int]) -> str:
     return f"at {layers_in_words(layers)}" if layers else "at no layer"
 
 
-def sentence(view: View, answer: str, firsts: Mapping[str, list[int]]) -> Markdown:
-    """At which layers each of one or two models, the base first, gives a word first."""
+def sentence(
+    view: View, answer: str, firsts: Mapping[str, list[int]], wrong: tuple[str, int] | None = None
+) -> Markdown:
+    """At which layers each of one or two models, the base first, gives a word first.
+
+    ``wrong``, if the word is right and the base does not say it at the end: what it says, and the right word's rank.
+    """
+    if wrong:
+        base, layers = next(iter(firsts.items()))
+        inside = filled(", and comes first {at}", at=at_layers(layers)) if layers else Markdown("")
+        text = "{model} says **{said}**. Wrong here: **{right}** has rank {rank:,}{inside}."
+        return filled(text, model=view.name(base), said=wrong[0], right=answer, rank=wrong[1], inside=inside)
     words = (filled("**{answer}**", answer=answer), "it")
     parts = [
         filled("{model} says {word} {at}", model=view.name(model), word=word, at=at_layers(layers))

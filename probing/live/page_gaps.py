@@ -1,5 +1,6 @@
 """The tabs of a sentence with a gap: words by layer, changed by rule, layers put back, and minimal pairs."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,24 +10,27 @@ import streamlit as st
 
 from probing.changes.minimal_pairs import KINDS, MinimalPair, by_guessing, read_minimal_pairs, typed_pair
 from probing.changes.report import pair_rows, right_by_layer
-from probing.choices import AskSelection
+from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection
 from probing.facts.forgotten import layers_to_recover
+from probing.facts.report import Stored, asked
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, escape, filled
-from probing.kernel.errors import HeadError, ProbingError
+from probing.kernel.app.texts import Markdown, escape, filled, listing
+from probing.kernel.errors import HeadError, ProbingError, PromptError
 from probing.kernel.fact import MASK
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
 from probing.kernel.models.names import LOGIT_LENS
-from probing.kernel.questions import Answer, Question, with_masks
+from probing.kernel.questions import Answer, Question, WatchedToken, with_masks
+from probing.live import page_examples
 from probing.live import page_live_models as live_models
 from probing.live import page_token_grids as token_grids
 from probing.live.page_live_models import Choice
 from probing.live.page_models import (
     choose,
     choose_others,
+    choose_word,
     chosen,
     colours_of,
     is_tuned,
@@ -49,25 +53,20 @@ from probing.live.perturb import (
     truncated,
     wrong_answers,
 )
-from probing.live.report import lines_of, tokens_of
+from probing.live.report import best_known, first_layers, followed, lines_of, tokens_of
 
 #: More lines than this in one figure cannot be distinguished.
 MAX_LINES = 12
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 CHANGED = "dot"
-_WORDS = (
-    "Each cell is a word that a layer gives for the gap; the first followed word is orange. Layer 0: before any layer."
-)
 _PUT_BACK = (
     "A row has the words of the last layer with n layers of the base put back; n = 0: the fine-tuned model. The gap has"
     " one piece."
 )
-_PHRASES = (
-    "Each cell is a phrase that a layer fills in piece by piece, best first; the first followed word is orange. Layer"
-    " 0: before any layer."
-)
-#: What a row is -> the line below the grids.
-CAPTIONS = {"layer": _WORDS, "n": _PUT_BACK}
+_PHRASES = "Each cell is a phrase that a layer fills in piece by piece, best first. Layer 0: before any layer."
+NOBODY = "Nobody checked this answer. The right word, if you know it:"
+#: How a sentence on a word of several tokens begins: how it is read, or how the shown phrases were filled in.
+MASKED, BEST_FIRST = Markdown("With all its tokens masked, "), Markdown("Filled best first, ")
 #: What a gap of several pieces adds to ``HOW``.
 HOW_PHRASES = (
     "Here the gap has several pieces, filled best first (Jiang et al. 2020): of all masks and tokens the layer fills"
@@ -77,33 +76,157 @@ HOW_PHRASES = (
 )
 HOW = (
     f"Every layer of the model fills the gap, read by a decoding head; the last layer is on top. {token_grids.SHADES}"
-    " Rank: the place of the first followed word in the layer's list of all words; without a word of yours that is the"
-    " recorded answer of a stored sentence, else what the first model says at the end. A click on a word draws its"
-    " curve."
+    " Orange: a right word, which is yours or the recorded answer of a stored sentence. Without one a frame marks the"
+    " first followed word, or else what the first model says at the end; it may be wrong. Rank: the place of that word"
+    " in the layer's list of all words. A click on a word draws its curve."
 )
 
 
-def grid(view: View, answer: Answer, note: str = "") -> Grid:
-    """One model's words; the first followed one is the right one, if there is any."""
-    watched = {layer.layer: layer.watched[0] for layer in answer.layers if layer.watched}
-    tokens = tokens_of(answer).assign(
-        framed=[
-            layer.layer in watched and token.ids == watched[layer.layer].ids
-            for layer in answer.layers
-            for token in layer.tokens
-        ]
-    )
+def grid(view: View, answer: Answer, word: str, right: Sequence[str] = (), note: str = "") -> Grid:
+    """One model's words, with the ranks of the followed ``word``, one of the ``right`` words if there are any."""
+    watched = followed(answer, word)
+    marked = {one.ids for one in answer.layers[-1].watched if one.token in (right or (word,))}
+    tokens = tokens_of(answer).assign(framed=[token.ids in marked for layer in answer.layers for token in layer.tokens])
     tuned = is_tuned(answer.model)
     # A phrase's curve has the probabilities of its cells.
-    right = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
+    curve = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
     return Grid(
         view.label(answer.model),
         tokens,
         {layer: token.rank for layer, token in watched.items()},
-        right,
+        curve,
         note or ("after fine-tuning" if tuned else ""),
         tuned=tuned,
+        checked=bool(right),
     )
+
+
+def asked_as(sentence: str) -> str:
+    """The sentence that is asked, its gaps written ``[MASK]``; one that ends with a gap gets a full stop, which the
+    model would say there.
+    """
+    return re.sub(r"\[MASK\]\s*$", f"{MASK}.", with_masks(sentence))
+
+
+def choose_right(right: Sequence[str]) -> None:
+    """Draws the line that nobody checked the answer, with a field for the right word, unless a stored one is known."""
+    if selection.current().right or not right:
+        selection.bound("right", Markdown("The right word" if right else NOBODY))
+
+
+def right_words(prompt: str, stored: Stored | None) -> tuple[str, ...]:
+    """The right words of a sentence: the user's, else the recorded answers of a stored one, else that of an example."""
+    typed = tuple(word.strip() for word in selection.current().right.split(",") if word.strip())
+    return typed or (stored.answers if stored else ()) or tuple(filter(None, EXAMPLES.get(prompt, "").split(",")[:1]))
+
+
+def ask_gap(
+    view: View, there: Sequence[Choice], question: Question
+) -> tuple[dict[Choice, Question], dict[str, Answer]]:
+    """What each model was asked and what it answers, at one gap or at the chosen one of several."""
+    gaps = of_each(dict.fromkeys(there, question), live_models.gaps)
+    there = [choice for choice in there if choice.name in gaps]
+    several = bool(gaps) and max(gaps.values()) > 1
+    if several:
+        there, question = _choose_gap(view, there, question, gaps)
+    questions = _followed(view, there, question, alone=not several or question.mask is not None)
+    fill = several and question.mask is None
+    answers = _filled_gap(view, questions) if fill else of_each(questions, live_models.ask)
+    return {choice: question for choice, question in questions.items() if choice.name in answers}, answers
+
+
+def _followed(view: View, there: Sequence[Choice], question: Question, *, alone: bool) -> dict[Choice, Question]:
+    """Each model with its question, which follows only words that the model can be asked for.
+
+    Without such a word, what the first model says at the end is followed, if one gap is read ``alone`` and filled by
+    one token: the best phrase of a filling need not be the one that the masks say by themselves.
+    """
+    alone = alone and question.pieces in (None, 1)
+    typed = selection.of(AskSelection).watch != OF_EXAMPLE or bool(selection.current().right)
+    questions = {choice: replace(question, watch=_possible(view, choice, question, say=typed)) for choice in there}
+    if questions and not any(question_of.watch for question_of in questions.values()) and alone:
+        try:
+            best = live_models.ask(there[0], replace(question, watch=())).layers[-1].tokens[0].token
+        except ProbingError:
+            return questions
+        question = replace(question, watch=(best,))
+        questions = {choice: replace(question, watch=_possible(view, choice, question, say=False)) for choice in there}
+    return questions
+
+
+def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> tuple[str, ...]:
+    try:
+        watch, refused = live_models.watchable(choice, question)
+    except PromptError:
+        # Asking the model will report the error.
+        return ()
+    if refused and say:
+        st.caption(filled("Not followed in {name}: {names}.", name=view.name(choice.name), names=listing(refused)))
+    return watch
+
+
+def _choose_gap(
+    view: View, there: Sequence[Choice], question: Question, gaps: Mapping[str, int]
+) -> tuple[list[Choice], Question]:
+    """Draws the choice of a gap; returns the models that have it, and the question, with gap None to fill all."""
+    masks, mask = max(gaps.values()), selection.current().mask
+    fillable = masks <= live_models.MAX_FILLED
+    mask = min(mask, masks) or int(not fillable)
+    selection.bound(
+        "mask",
+        filled("The sentence has {n} gaps", n=masks),
+        value=mask,
+        options=[*range(1, masks + 1), *([0] if fillable else [])],
+        format_func=lambda number: f"gap {number}" if number else "fill all",
+        resets={"right": ""},
+    )
+    if not fillable:
+        st.caption(filled("At most {most} gaps are filled.", most=live_models.MAX_FILLED))
+    if not mask and (question.pieces or 1) > 1:
+        st.caption("To fill all, each gap gets one piece.")
+    # A mask in one model's own spelling is not a gap for other models.
+    if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
+        st.info(
+            filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)),
+            icon=":material/info:",
+        )
+    return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
+
+
+def _filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, Answer]:
+    """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
+    by_model = of_each(questions, live_models.fill)
+    for name, (text, _) in by_model.items():
+        st.info(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
+    if not by_model:
+        return {}
+    # A model may recognise fewer gaps than another.
+    places = list(range(1, max(len(answers) for _, answers in by_model.values()) + 1))
+    place = min(max(selection.current().gap, 1), len(places))
+    selection.bound("gap", value=place, options=places, resets={"right": ""})
+    return {name: answers[place - 1] for name, (_, answers) in by_model.items() if place <= len(answers)}
+
+
+def answer_in(view: View, answers: Mapping[str, Answer], right: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Draws the sentence: at which layers a word comes first, or that it is right and another one comes first.
+
+    Returns the followed word, and the right ones if one of them is followed.
+    """
+    answers_in_order = list(answers.values())
+    first = answers_in_order[0]
+    best = best_known(first, right)
+    watched = [answer.layers[-1].watched[0] for answer in answers_in_order if answer.layers[-1].watched]
+    said = first.layers[-1].tokens[0]
+    word = best or (watched[0].token if watched else said.token)
+    shown = next((one for answer in answers_in_order for one in answer.layers[-1].watched if one.token == word), said)
+    how = Markdown("") if len(shown.ids) == 1 else MASKED if watched else BEST_FIRST
+    rank = shown.rank if isinstance(shown, WatchedToken) and best and said.ids != shown.ids else 1
+    firsts = {answer.model: first_layers(answer, word) for answer in answers_in_order}
+    wrong = (said.token, rank) if rank > 1 else None
+    blocks.sentence(filled("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong)))
+    for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
+        st.info(escape(note), icon=":material/visibility:")
+    return word if watched else "", right if best else ()
 
 
 def grids(
@@ -113,6 +236,7 @@ def grids(
     *,
     name: str,
     how: str,
+    right: Sequence[str] = (),
     note: str = "",
     steps: str = "layer",
     table: pd.DataFrame | None = None,
@@ -120,11 +244,12 @@ def grids(
 ) -> None:
     """Draws one grid per model, two next to each other, and the row below them.
 
-    ``how``: what this sentence adds to how the grids are read; ``note``: what the grids are; ``steps``: what a row is,
-    if it is no layer; ``table``: the numbers, if they are others than those of the grids; ``caption`` if it is another.
+    ``word`` is followed; it is one of the ``right`` ones if there are any. ``how``: what this sentence adds to how the
+    grids are read; ``note``: what the grids are; ``steps``: what a row is, if it is no layer; ``table``: the numbers,
+    if they are others than those of the grids; ``caption`` if it is another.
     """
     columns, phrases = selection.of(AskSelection).top, max(answer.filled for answer in answers) > 1
-    drawn = [grid(view, answer, note) for answer in answers]
+    drawn = [grid(view, answer, word, right, note) for answer in answers]
     abreast = 2 if columns == token_grids.COLUMNS and not phrases else 1
     for place in range(0, len(drawn), abreast):
         row = drawn[place : place + abreast]
@@ -136,7 +261,8 @@ def grids(
         table=numbers.dropna(axis="columns", how="all") if table is None else table,
         stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
-        caption=caption or (_PHRASES if phrases else CAPTIONS[steps]),
+        caption=caption
+        or (_PHRASES if phrases else _PUT_BACK if steps == "n" else token_grids.caption(checked=bool(right))),
         how=f"{HOW} {HOW_PHRASES} {how}" if phrases else f"{HOW} {how}",
     )
 
@@ -250,7 +376,7 @@ def _change(view: View, how: str, first: Answer) -> Changed:
     return renamed(prompt, other, name)
 
 
-def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
+def layers_put_back(view: View, questions: Mapping[Choice, Question], right: Sequence[str]) -> None:
     """Draws the first fine-tuned model with more and more layers of its base, if this is chosen."""
     where = selection.of(AskSelection).replaced
     if not where:
@@ -266,8 +392,8 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
         return
     try:
         with st.spinner(filled("Loading {base} …", base=view.name(base)), show_time=True):
-            right = _last_word(offered[base], replace(question, top=1, watch=()))
-            words = tuple(dict.fromkeys((right, *question.watch)))
+            last = _last_word(offered[base], replace(question, top=1, watch=()))
+            words = tuple(dict.fromkeys((last, *question.watch)))
             words, _ = live_models.watchable(choice, replace(question, watch=words))
             got = live_models.replaced(choice, offered[base], replace(question, watch=words), where)
     except ProbingError as error:
@@ -279,6 +405,7 @@ def layers_put_back(view: View, questions: Mapping[Choice, Question]) -> None:
         view,
         [got.answer],
         words[0] if words else "",
+        right=right if words and words[0] in right else (),
         name="live-replaced",
         how=RESTORED_HOW,
         note=f"the {where} n layers from {view.label(got.base)}",
@@ -318,8 +445,8 @@ HOW_PAIRS = (
 ONE = "Above 0 the better word is more probable. Words of several pieces are at a disadvantage."
 
 
-def draw_pairs(view: View) -> None:
-    """Draws the results for all shipped pairs together, and for one pair."""
+def draw_pairs(view: View, sentence: str) -> None:
+    """Draws two words for the gap of the sentence, and the results for all shipped pairs together."""
     with filters.bar(view, own=["live_models"], label="Options") as place:
         choose(view)
         with place:
@@ -334,13 +461,12 @@ def draw_pairs(view: View) -> None:
         return
     with st.spinner("Asking the pairs …", show_time=True):
         table = _rows(choices, shipped)
+    _one(view, choices, shipped, table, sentence)
     right = right_by_layer(table)
     if right.empty:
         st.info("None of the pairs can be asked of these models.", icon=":material/info:")
     else:
         _all(view, choices, table, right)
-    st.header("One pair")
-    _one(view, choices, shipped, table)
 
 
 def _rows(choices: list[Choice], pairs: list[MinimalPair]) -> pd.DataFrame:
@@ -354,9 +480,8 @@ def _all(view: View, choices: list[Choice], table: pd.DataFrame, right: pd.DataF
     last = right[right["layer"] == right["layer"].max()].iloc[0]
     n = int(last["pairs"])
     words = "{model} has {right} of {n} pairs right at its last layer; guessing reaches up to {most}."
-    blocks.sentence(
-        filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1])
-    )
+    st.header("All shipped pairs")
+    st.markdown(filled(words, model=view.name(last["model"]), right=int(last["right"]), n=n, most=by_guessing(n)[1]))
     colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(right_lines, right.assign(name=right["model"].map(view.label)), colours, n, by_guessing(n)),
@@ -378,9 +503,10 @@ def right_lines(right: pd.DataFrame, colours: dict[str, str], pairs: int, guesse
     return figure
 
 
-def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame) -> None:
+def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame, sentence: str) -> None:
     """Draws one pair: the difference of its two log-probabilities by layer."""
-    number, own = _chosen(view, choices, shipped, table)
+    place = st.container()
+    number, own = _chosen(view, choices[0], shipped, sentence)
     pair = shipped[number - 1] if number else own
     if pair is None:
         return
@@ -388,9 +514,16 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
         for why in sorted({why for choice in choices for why in scores(choice, (pair,)).why if why}):
             st.warning(filled("{why}", why=why), icon=":material/report:")
     rows = (table[table["pair"] == number] if number else _rows(choices, [pair])).dropna(subset=["difference"])
-    st.markdown(filled("“{good}” should be more probable than “{bad}”.", good=pair.good.text, bad=pair.bad.text))
+    st.markdown(filled("“{good}” against “{bad}”", good=pair.good.text, bad=pair.bad.text))
     if rows.empty:
         return
+    first = rows[rows["model"] == rows["model"].iloc[0]].sort_values("layer")
+    better, worse = (pair.good.word, pair.bad.word)[:: 1 if first["difference"].iloc[-1] > 0 else -1]
+    if better == worse:
+        better, worse = (pair.good.text, pair.bad.text)[:: 1 if first["difference"].iloc[-1] > 0 else -1]
+    with place:
+        words = "{model} ends with **{better}** above **{worse}**."
+        blocks.sentence(filled(words, model=view.name(first["model"].iloc[0]), better=better, worse=worse))
     colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),
@@ -410,39 +543,33 @@ def difference_lines(lines: pd.DataFrame, colours: dict[str, str]) -> go.Figure:
     return figure
 
 
-def _chosen(
-    view: View, choices: list[Choice], shipped: list[MinimalPair], table: pd.DataFrame
-) -> tuple[int, MinimalPair | None]:
-    """Draws the choice of a pair: the number of a shipped one, or 0 and the user's own if it is complete."""
+def _chosen(view: View, choice: Choice, shipped: list[MinimalPair], sentence: str) -> tuple[int, MinimalPair | None]:
+    """Draws the choice of a pair: the number of a shipped one, or 0 and that of the sentence if it is complete.
+
+    Its words are by default the right one, or what the model says at the end, and the next that it says.
+    """
     own = selection.of(AskSelection)
-    right = table[
-        (table["model"] == choices[0].name) & (table["layer"] == table["layer"].max()) & table["right"].eq(True)
-    ]
-    usual = int(right["pair"].iloc[0]) if len(right) else 1
-    number = usual if own.minimal_pair is None or own.minimal_pair > len(shipped) else own.minimal_pair
+    number = own.minimal_pair if own.minimal_pair <= len(shipped) else 0
     selection.bound(
         "minimal_pair",
         value=number,
         options=list(range(len(shipped) + 1)),
-        format_func=lambda one: _named(one, shipped[one - 1]) if one else "a pair of your own",
+        format_func=lambda one: _named(one, shipped[one - 1]) if one else "your sentence",
     )
-    labels = {
-        "likelier": ("Your own: the better sentence, or one with a gap", "The dogs in the garden bark ."),
-        "unlikelier": ("The worse sentence, or two words: better, worse", "The dogs in the garden barks ."),
-    }
-    for place, (name, (label, example)) in zip(st.columns(2), labels.items(), strict=True):
-        with place:
-            selection.bound(name, filled("{label}", label=label), resets={"minimal_pair": 0}, placeholder=example)
     if number:
         return number, None
-    if not (own.likelier.strip() and own.unlikelier.strip()):
-        st.info(
-            "Type two sentences that differ in one place, or a sentence with a gap and two words.",
-            icon=":material/edit:",
-        )
-        return 0, None
+    words = own.unlikelier.strip()
     try:
-        return 0, typed_pair(with_masks(" ".join(own.likelier.split())), " ".join(own.unlikelier.split()))
+        if not words and sentence.count(MASK) == 1:
+            stored = view.read(asked, sentence) if view.database else None
+            tokens = live_models.ask(choice, Question(sentence, LOGIT_LENS, 10)).layers[-1].tokens
+            right = right_words(sentence, stored)[:1]
+            words = ", ".join([*right, *wrong_answers([token.token for token in tokens], right)][:2])
+        label = None if MASK in sentence else "The worse sentence, which differs in one place"
+        selection.bound("unlikelier", label, value=words)
+        if MASK not in sentence and not words:
+            choose_word(sentence)
+        return 0, typed_pair(sentence, " ".join(words.split())) if words else None
     except ProbingError as error:
         blocks.problem(error)
         return 0, None

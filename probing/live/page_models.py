@@ -1,9 +1,10 @@
 """The models that a sentence is asked and what is kept of questions; torch is loaded only when a model is asked."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,8 +18,9 @@ from probing.facts.page_clearest import clearest
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.memory import KeptByBytes
-from probing.kernel.app.texts import Markdown, filled, listing
+from probing.kernel.app.texts import Markdown, escape, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
+from probing.kernel.fact import MASK
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import usual_colour
 from probing.kernel.files import State, cache_folder
@@ -39,6 +41,49 @@ T = TypeVar("T")
 Q = TypeVar("Q")
 
 MAX_MODELS = 4
+_MARKS = ".,;:!?\"'()"
+#: What belongs to the sentence, and is reset by another one.
+_OF_SENTENCE = ("right", "mask", "cell", "span1", "span2", "attending", "swapped", "swap_into", "hidden_words")
+
+
+def fresh() -> dict[str, Any]:
+    """What a new sentence resets."""
+    return {name: selection.default_of("ask", name) for name in (*_OF_SENTENCE, "unlikelier", "minimal_pair")}
+
+
+def choose_example(key: str, examples: Mapping[str, Mapping[str, Any]]) -> None:
+    """Draws example sentences behind a button, each with what it sets beside the sentence."""
+    with st.popover("Examples", icon=":material/lightbulb:"):
+        for number, (prompt, changes) in enumerate(examples.items()):
+            st.button(
+                escape(prompt),
+                key=f"ask.{key}.{number}",
+                type="tertiary",
+                on_click=selection.update,
+                kwargs={**fresh(), "prompt": prompt, **changes},
+            )
+
+
+def choose_word(sentence: str) -> None:
+    """Draws the words of a sentence without a gap; the chosen one becomes the gap, and is the right word."""
+    blocks.sentence(Markdown("This sentence has no gap: choose the word to ask for."))
+    words = sentence.split()
+
+    def take() -> None:
+        at = st.session_state["ask.word"]
+        gap = re.sub(r"\w(?:.*\w)?", MASK, words[at], count=1)
+        right = words[at].strip(_MARKS)
+        selection.update(prompt=" ".join([*words[:at], gap, *words[at + 1 :]]), right=right, mask=1)
+
+    st.session_state["ask.word"] = None
+    st.pills(
+        "Words of the sentence",
+        [at for at, word in enumerate(words) if re.search(r"\w", word)],
+        key="ask.word",
+        on_change=take,
+        format_func=lambda at: escape(words[at].strip(_MARKS)),
+        label_visibility="collapsed",
+    )
 
 
 def chosen(view: View, most: int = MAX_MODELS) -> list[Choice]:

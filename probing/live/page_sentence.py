@@ -11,11 +11,11 @@ import streamlit as st
 
 from probing.changes.figures_attention import PANELS, attention_map, attention_panels, head_map
 from probing.changes.report import values as stored_measures
-from probing.choices import SENTENCES, WORD, AskSelection
+from probing.choices import SENTENCES, AskSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import count, escape, filled, joined, listing
+from probing.kernel.app.texts import count, filled, joined, listing
 from probing.kernel.errors import ProbingError
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import layer_lines
@@ -131,34 +131,17 @@ TWICE_HOW = (
 )
 
 
-def draw_sentence(view: View) -> None:
-    """Draws the choice of sentence and models, and what they do with it."""
-    selection.bound(
-        "whole",
-        "A sentence",
-        max_chars=selection.MAX_TEXT,
-        resets={"attending": WORD, "swapped": 0},
-        placeholder="Type a sentence; write a word twice to compare its two states.",
-        label_visibility="collapsed",
-    )
+def draw_sentence(view: View, sentence: str) -> None:
+    """Draws the choice of models, and what they do with the sentence."""
     own = selection.of(AskSelection)
-    text, pair = " ".join(own.whole.split()), " ".join(own.second.split())
+    text, pair = " ".join(sentence.split()), " ".join(own.second.split())
     words = text.split()
     with filters.bar(view, own=("live_models", "second", "swapped"), label="Options") as place:
         choose(view)
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            for number, example in enumerate(SENTENCES):
-                changes = {"whole": example, "second": "", "attending": WORD, "swapped": 0}
-                st.button(
-                    escape(example),
-                    key=f"ask.sentence.{number}",
-                    type="tertiary",
-                    on_click=selection.update,
-                    kwargs=changes,
-                )
+        page_models.choose_example("sentence", {example: {"second": ""} for example in SENTENCES})
         with place:
             choose_others(view, MODELS)
-            selection.bound("second", resets={"attending": WORD})
+            selection.bound("second", resets={"attending": None})
             most = max(len(words) - 1, 0)
             selection.bound("swapped", max_value=most, value=own.swapped if own.swapped <= most else 0)
     if not text:
@@ -185,12 +168,13 @@ def draw_sentence(view: View) -> None:
 
 def _attention(view: View, model: Choice, attention: "SentenceAttention") -> None:
     """Draws the choice of token and head, one map per model, and the numbers by layer."""
-    unknown = attention.tokens.count(str(live_models.load(model, LOGIT_LENS).encoder.tokenizer.unk_token))
+    tokenizer = live_models.load(model, LOGIT_LENS).encoder.tokenizer
+    unknown = attention.tokens.count(str(tokenizer.unk_token))
     if unknown:
         words = "{n} of {all} are unknown to the model, which treats all unknown ones alike."
         st.info(filled(words, n=count(unknown, "word piece"), all=len(attention.tokens)), icon=":material/help:")
     summary = st.container()
-    token, head = _chosen(view, attention)
+    token, head = _chosen(attention, str(tokenizer.mask_token))
     both = models_of(attention)
     maps = {of_model.name: attention_of(of_model, token, head) for of_model in both}
     most = [(name, int(shares[-1].argmax()), float(shares[-1].max())) for name, shares in maps.items()]
@@ -236,10 +220,13 @@ def _attention(view: View, model: Choice, attention: "SentenceAttention") -> Non
             _by_layer(view, attention, token, head, stamp)
 
 
-def _chosen(view: View, attention: "SentenceAttention") -> tuple[int, int | None]:
-    """Draws the choice; returns the attending token and the head, both from 0; head None means the mean of all."""
-    own, heads = selection.of(AskSelection), attention.own.maps.shape[1]
-    token = own.attending if own.attending < len(attention.tokens) else 0
+def _chosen(attention: "SentenceAttention", gap: str) -> tuple[int, int | None]:
+    """Draws the choice; returns the attending token, by default the gap or else one in the middle, and the head, both
+    from 0; head None means the mean of all.
+    """
+    own, heads, tokens = selection.of(AskSelection), attention.own.maps.shape[1], list(attention.tokens)
+    usual = tokens.index(gap) if gap in tokens else len(tokens) // 2
+    token = usual if own.attending is None or own.attending >= len(tokens) else own.attending
     head = own.attention_head if own.attention_head <= heads else 0
     offered = {
         "attending": (

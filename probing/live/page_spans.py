@@ -19,10 +19,12 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.errors import EdgeDataError, ProbingError
+from probing.kernel.fact import MASK
 from probing.live import page_live_models as live_models
 from probing.live import page_models
 from probing.live.page_live_models import Choice
 from probing.live.page_models import Readers, SpanQuestion, readers, span_answers
+from probing.live.perturb import find_entity
 
 _KEY = "ask.picker"
 _HERE = Path(__file__)
@@ -131,33 +133,15 @@ HOW = (
 )
 
 
-def draw_spans(view: View) -> None:
+def draw_spans(view: View, sentence: str) -> None:
     """Draws the choice of words, and the labels that all layers give them."""
-    own = selection.of(AskSelection)
-    selection.bound(
-        "words",
-        "A sentence",
-        max_chars=selection.MAX_TEXT,
-        resets={"span1": "", "span2": ""},
-        placeholder="Type a sentence, then choose its words below.",
-        label_visibility="collapsed",
-    )
     with filters.bar(view, own=("live_models", "base_probes"), label="Options") as place:
         page_models.choose(view)
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            for number, text in enumerate(SPAN_EXAMPLES):
-                changes = {"words": text, "span1": "", "span2": ""}
-                st.button(
-                    escape(text),
-                    key=f"ask.figure3.{number}",
-                    type="tertiary",
-                    on_click=selection.update,
-                    kwargs=changes,
-                )
+        page_models.choose_example("figure3", {text: {} for text in SPAN_EXAMPLES})
         with place:
             page_models.choose_others(view)
             selection.bound("base_probes")
-    question = _question(own)
+    question = _question(sentence)
     if not question.words:
         st.info("Type a sentence, then choose one or two spans of its words.", icon=":material/edit:")
         return
@@ -181,10 +165,12 @@ def draw_spans(view: View) -> None:
     _answers(view, question, reading, {model: traces for model, traces in answers.items() if traces})
 
 
-def _question(own: AskSelection) -> SpanQuestion:
-    """The words and spans of the link; reports invalid spans, which are ignored."""
-    words, spans = split_words(own.words), []
-    example = SPAN_EXAMPLES.get(own.words, ("", ""))
+def _question(sentence: str) -> SpanQuestion:
+    """The words and the spans of the link, by default the first name; reports invalid spans, which are ignored."""
+    words = tuple(MASK if word == "MASK" else word for word in split_words(sentence.replace(MASK, "MASK")))
+    own, spans, entity = selection.of(AskSelection), [], split_words(find_entity(sentence) or "")
+    at = next((at for at in range(len(words)) if entity and words[at : at + len(entity)] == entity), 0)
+    example = SPAN_EXAMPLES.get(sentence, (written_span((at, at + max(len(entity), 1))), ""))
     for name, span_text, usual in (("span1", own.span1, example[0]), ("span2", own.span2, example[1])):
         written = span_text or usual
         if not written or written == NO_SPAN or not words:

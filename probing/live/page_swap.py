@@ -14,7 +14,8 @@ from probing.kernel.questions import Answer, Question, with_masks
 from probing.live import page_live_models as live_models
 from probing.live.page_gaps import computed, grids
 from probing.live.page_live_models import Choice
-from probing.live.page_models import choose, chosen, ready
+from probing.live.page_models import choose, choose_example, chosen, ready
+from probing.live.perturb import find_entity, other_entity, renamed
 
 #: Words of a row that are shown.
 _TOP = 10
@@ -31,23 +32,14 @@ CUT_HOW = (
 )
 
 
-def draw_swap(view: View) -> None:
-    """Draws the two sentences, and what comes out."""
-    own = selection.of(AskSelection)
-    selection.bound("swap_from", max_chars=selection.MAX_TEXT, resets={"hidden_words": ()})
-    selection.bound("swap_into", max_chars=selection.MAX_TEXT, resets={"hidden_words": ()})
+def draw_swap(view: View, first: str) -> None:
+    """Draws the second sentence, by default the first one about another name, and what comes out."""
+    usual = renamed(first, other_entity(find_entity(first) or "")).text or SWAP_EXAMPLES[0][1]
+    second = with_masks(selection.of(AskSelection).swap_into or usual)
+    selection.bound("swap_into", value=second, max_chars=selection.MAX_TEXT, resets={"hidden_words": ()})
     with filters.bar(view, own=(), label="Options"):
         choose(view)
-        with st.popover("Examples", icon=":material/lightbulb:"):
-            for number, (first, second) in enumerate(SWAP_EXAMPLES):
-                st.button(
-                    escape(f"{first} {second}"),
-                    key=f"ask.swap.{number}",
-                    type="tertiary",
-                    on_click=selection.update,
-                    kwargs={"swap_from": first, "swap_into": second, "hidden_words": ()},
-                )
-    first, second = with_masks(own.swap_from), with_masks(own.swap_into)
+        choose_example("swap", {one: {"swap_into": other} for one, other in SWAP_EXAMPLES})
     choices = ready(view, chosen(view, 1))
     if not choices or not first.strip() or not second.strip():
         return

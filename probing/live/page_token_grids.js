@@ -86,11 +86,6 @@ function build(root, data) {
     mark("")
   }
   show()
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches
-  if (data.plays && !calm && !sessionStorage.getItem("bertnesia-played")) {
-    sessionStorage.setItem("bertnesia-played", "yes")
-    start()
-  }
 }
 
 function table(parent, grid, answer, steps) {
@@ -121,11 +116,12 @@ function table(parent, grid, answer, steps) {
       const share = token.probability
       made.dataset.word = token.word.toLowerCase()
       made.title = `${token.word} ${token.percent}`
-      // White below 5 %, then one linear ramp; words turn white where that has more contrast with the cell.
+      // White below 5 %, then one linear ramp; on strong cells words are black or white, whichever has a contrast of 4.5.
       if (token.right) made.classList.add("right")
       else if (share >= 0.05) made.style.setProperty("--share", `${100 * share}%`)
-      made.classList.toggle("deep", !token.right && share > 0.9)
-      made.classList.toggle("deep-dark", !token.right && share > 0.72)
+      made.classList.toggle("said", token.said)
+      const inks = [share > 0.89 ? "#ffffff" : "#000000", share > 0.72 ? "#000000" : "#ffffff"]
+      if (!token.right && share > 0.6) made.style.color = `light-dark(${inks})`
       add(made, "span", "token").textContent = token.word
       add(made, "small", "").textContent = token.percent
     }

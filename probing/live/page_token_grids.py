@@ -24,8 +24,6 @@ _COMPONENT = st.components.v2.component(
     css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
     js=_HERE.with_suffix(".js").read_text(encoding="utf-8"),
 )
-#: The line below grids whose right word is known.
-CAPTION = "Each cell is a word that a layer gives for the gap; the right word is orange. Layer 0: before any layer."
 #: What their shades mean, for *How to read*.
 SHADES = "A cell's colour is the stronger, the more probable its word is; below 5 % it has none."
 #: Words of a layer that are shown by default; a curve also uses the others.
@@ -36,10 +34,10 @@ COLUMNS = 3
 class Grid:
     """One model's best words.
 
-    ``tokens``: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the right answer;
-    places that are not shown complete the words' curves. ``ranks`` and ``right``, layer -> rank and probability of the
-    right answer, are empty if none is known. ``note`` is what the model is; ``tuned``, whether it is the fine-tuned one
-    of two.
+    ``tokens``: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the followed word, the
+    right one if ``checked``; places that are not shown complete the words' curves. ``ranks`` and ``right``, layer ->
+    rank and probability of the followed word, are empty without one. ``note`` is what the model is; ``tuned``, whether
+    it is the fine-tuned one of two.
     """
 
     model: str
@@ -48,6 +46,13 @@ class Grid:
     right: Mapping[int, float] = field(default_factory=dict)
     note: str = ""
     tuned: bool = False
+    checked: bool = True
+
+
+def caption(*, checked: bool = True) -> str:
+    """The line below grids; ``checked``: the followed word is a right one."""
+    marked = "the right word is orange" if checked else "the framed one is unchecked"
+    return f"Each cell is a word that a layer gives for the gap; {marked}. Layer 0: before any layer."
 
 
 def draw(
@@ -55,16 +60,15 @@ def draw(
     *,
     answer: str = "",
     key: str,
-    plays: bool = False,
     columns: int = COLUMNS,
     steps: str = "layer",
 ) -> None:
     """Draws one or two grids next to each other, the last layer on top.
 
-    ``answer`` is the right word, whose rank is a column; ``plays``: by themselves, once in a session of the browser;
-    ``columns``: words of a layer; ``steps``: what a row is, if it is no layer.
+    ``answer`` is the followed word, whose rank is a column; ``columns``: words of a layer; ``steps``: what a row is, if
+    it is no layer.
     """
-    _COMPONENT(key=key, data={**data_of(grids, answer, columns), "plays": plays, "steps": steps})
+    _COMPONENT(key=key, data={**data_of(grids, answer, columns), "steps": steps})
 
 
 def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[str, Any]:
@@ -86,16 +90,17 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
         "note": grid.note,
         "colour": theme.TUNED if grid.tuned else theme.BASE,
         "layers": [
-            {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row) for row in of_layer]}
+            {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row, grid) for row in of_layer]}
             for layer, of_layer in ((layer, tokens[tokens["layer"] == layer].itertuples()) for layer in layers)
         ],
         "curves": {word: [by_layer.get(layer) for layer in reversed(layers)] for word, by_layer in curves.items()},
     }
 
 
-def _token(row: Any) -> dict[str, Any]:
-    share = float(row.probability)
-    return {"word": row.token, "probability": share, "percent": percent(share), "right": bool(row.framed)}
+def _token(row: Any, grid: Grid) -> dict[str, Any]:
+    share, framed = float(row.probability), bool(row.framed)
+    marks = {"right": framed and grid.checked, "said": framed and not grid.checked}
+    return {"word": row.token, "probability": share, "percent": percent(share), **marks}
 
 
 def numbers(grids: Iterable[tuple[str, Grid]]) -> pd.DataFrame:
@@ -106,4 +111,5 @@ def numbers(grids: Iterable[tuple[str, Grid]]) -> pd.DataFrame:
 
 def as_figure(grid: Grid, ranked: str = "right word", columns: int = COLUMNS) -> LazyFigure:
     """One grid as a figure, for files; ``ranked`` is the word whose rank is a column."""
-    return drawing(token_grid, grid.tokens, columns=columns, ranks=grid.ranks, ranked=ranked, dark=blocks.dark())
+    tokens = grid.tokens if grid.checked else grid.tokens.drop(columns="framed")
+    return drawing(token_grid, tokens, columns=columns, ranks=grid.ranks, ranked=ranked, dark=blocks.dark())

@@ -1,11 +1,12 @@
 """The predictions of every layer for one sentence, as tables."""
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from probing.kernel.questions import Answer, EveryToken
+from probing.kernel.questions import Answer, EveryToken, WatchedToken
 
 
 def tokens_of(got: Answer) -> pd.DataFrame:
@@ -47,13 +48,22 @@ def tracked_ranks(got: Answer) -> dict[str, Any]:
     }
 
 
+def followed(got: Answer, word: str) -> dict[int, WatchedToken]:
+    """Layer -> what it gives a followed word; empty if the model does not follow it."""
+    return {layer.layer: one for layer in got.layers for one in layer.watched if one.token == word}
+
+
 def first_layers(got: Answer, word: str) -> list[int]:
     """The layers after the embeddings that give a word first: the followed one, else the one that is written so."""
-    followed = {
-        layer.layer: layer.watched[0].rank for layer in got.layers if layer.watched and layer.watched[0].token == word
-    }
-    ranks = followed or {layer.layer: 1 for layer in got.layers if layer.tokens[0].token == word}
+    ranks = {layer: one.rank for layer, one in followed(got, word).items()}
+    ranks = ranks or {layer.layer: 1 for layer in got.layers if layer.tokens[0].token == word}
     return [layer for layer, rank in ranks.items() if layer and rank == 1]
+
+
+def best_known(got: Answer, right: Collection[str]) -> str:
+    """Of the right words that are followed the one with the best rank at the last layer; ``""`` without any."""
+    ranks = {one.token: one.rank for one in got.layers[-1].watched if one.token in right}
+    return min(ranks, key=ranks.__getitem__, default="")
 
 
 def lines_of(got: Answer) -> pd.DataFrame:

@@ -291,29 +291,29 @@ def numbers(found, kind: str) -> list[int]:
 
 def test_what_no_guess_explains_comes_first_then_what_is_known_from_an_upper_layer_on_and_relations_take_turns(opened):
     found = example_facts(opened, SHOWN.run_id, limit=9)
-    assert numbers(found, "late") == [5, 8, 1, 4]
-    assert numbers(found, "lost") == [2, 7]
+    assert numbers(found, "known") == [5, 8, 1, 4]
+    assert numbers(found, "unknown") == [0, 9, 6], "no fact that an inner layer knows"
 
 
 def test_of_alike_facts_one_that_a_fine_tuned_model_finds_inside_only_comes_first(opened, tmp_path):
-    first, second = numbers(example_facts(opened, LATE.run_id), "late")
+    first, second = numbers(example_facts(opened, LATE.run_id), "known")
     tuned = PlantedRun(
         model="tuned", base=LATE.model, rank=lambda number, layer: (9, 1, 9, 9)[layer] if number == second else 50
     )
     with open_database(plant_store(tmp_path, [LATE, tuned])) as both:
-        assert numbers(example_facts(both, LATE.run_id), "late") == [first, second]
-        assert numbers(example_facts(both, LATE.run_id, tuned=(tuned.run_id,)), "late") == [second, first]
+        assert numbers(example_facts(both, LATE.run_id), "known") == [first, second]
+        assert numbers(example_facts(both, LATE.run_id, tuned=(tuned.run_id,)), "known") == [second, first]
 
 
 def test_no_more_are_given_than_asked_for(opened):
     assert example_facts(opened, SHOWN.run_id, limit=1).groupby("kind")["fact_id"].count().to_dict() == {
-        "late": 1,
-        "lost": 1,
+        "known": 1,
+        "unknown": 1,
     }
 
 
 def test_the_answer_in_its_own_subject_is_no_example(opened):
-    assert example_facts(opened, HILTON.run_id).empty, "Paris Hilton was born in Paris"
+    assert not numbers(example_facts(opened, HILTON.run_id), "known"), "Paris Hilton was born in Paris"
 
 
 def test_a_guess_is_the_commonest_answer_of_the_facts_of_the_run(opened):

@@ -59,7 +59,7 @@ def ask(planted_snapshots, cache, monkeypatch):
     """Opens the page with a sentence for the tiny model and the one that was fine-tuned from it."""
 
     def opened(text: str = TEXT, folder: Path = cache, **query):
-        usual = {"ask_view": "sentence", "live_model": "tiny", "live_models": "tuned", "whole": text}
+        usual = {"ask_view": "sentence", "live_model": "tiny", "live_models": "tuned", "prompt": text}
         return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return opened
@@ -70,7 +70,7 @@ def ask_pairs(ask, monkeypatch):
     """Opens the minimal pairs: three in words of the tiny model."""
     given = [two_words("Paris is in [MASK] .", "france", bad, "agreement") for bad in ("italy", "berlin", "moon")]
     monkeypatch.setattr(pairs, "read_minimal_pairs", lambda: given)
-    return lambda **query: ask(ask_view="pairs", **query)
+    return lambda prompt="", **query: ask(prompt, ask_view="pairs", **query)
 
 
 def chart(app, part: str) -> dict:
@@ -157,7 +157,7 @@ def test_the_link_keeps_sentence_models_token_and_head(ask):
     app.selectbox(key="ask.attending").set_value(2).run()
     app.selectbox(key="ask.attention_head").set_value(1).run()
     app.text_input(key="ask.second").set_value("paris is blue").run()
-    assert [link(app, name) for name in ("ask_view", "live_model", "live_models", "whole", "second")] == [
+    assert [link(app, name) for name in ("ask_view", "live_model", "live_models", "prompt", "second")] == [
         "sentence",
         "tiny",
         "tuned",
@@ -198,7 +198,6 @@ def test_markup_of_strangers_is_text(ask, ask_pairs, view):
         f"{ATTACK} $x$ {ATTACK}",
         ask_view=view,
         second=ATTACK,
-        likelier=f"[MASK] {ATTACK}",
         unlikelier=ATTACK,
         minimal_pair="0",
     )
@@ -208,7 +207,7 @@ def test_markup_of_strangers_is_text(ask, ask_pairs, view):
 
 
 def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
-    app = ask_pairs()
+    app = ask_pairs(minimal_pair="1")
     assert not app.exception and not app.warning
     encoder = load_encoder(cache / "models" / "tiny", device="cpu")
     given = pairs.read_minimal_pairs()
@@ -218,9 +217,8 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     assert drawn["tiny"] == list(right) and set(drawn) == {"tiny", "tuned"}
     (sentence,) = [text.value for text in app.markdown if "pairs right" in text.value]
     assert numbers_in(sentence) == [right[-1], 3, 3]
-    first = next((place for place, (good, bad) in enumerate(wanted[:, -1]) if good > bad), 0)
     difference = {trace["name"]: numbers(trace["y"]) for trace in chart(app, "Difference of log")["data"]}
-    np.testing.assert_allclose(difference["tiny"], wanted[first, :, 0] - wanted[first, :, 1], atol=1e-4)
+    np.testing.assert_allclose(difference["tiny"], wanted[0, :, 0] - wanted[0, :, 1], atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -228,16 +226,16 @@ def test_pairs_are_scored_at_every_layer_with_chance(ask_pairs, cache):
     [
         (
             ("paris is in france", "paris is in italy"),
-            "“paris is in france” should be more probable than “paris is in italy”",
+            "“paris is in france” against “paris is in italy”",
         ),
-        (("paris is in ___", "france, italy"), "“paris is in france” should be more probable than “paris is in italy”"),
+        (("paris is in ___", "france, italy"), "“paris is in france.” against “paris is in italy.”"),
         (("paris is red", "rome is blue"), "expected two sentences that differ in one place"),
         (("paris is ☃", "paris is red"), "is unknown to tiny"),
-        (("", ""), "Type two sentences"),
+        (("paris is red", ""), "choose the word to ask for"),
     ],
 )
 def test_a_users_own_pair_is_scored_or_refused_in_words(ask_pairs, own, says):
-    app = ask_pairs(minimal_pair="0", likelier=own[0], unlikelier=own[1])
+    app = ask_pairs(minimal_pair="0", prompt=own[0], unlikelier=own[1])
     assert not app.exception and says in words(app).replace("\\", "")
 
 
@@ -290,7 +288,7 @@ def ask_spans(planted_snapshots, span_cache, monkeypatch):
     """Opens the page with a sentence for the tiny model."""
 
     def asked(text: str = SPAN_TEXT, folder: Path = span_cache, **query):
-        usual = {"ask_view": "spans", "live_model": "tiny", "words": text}
+        usual = {"ask_view": "spans", "live_model": "tiny", "prompt": text}
         return opening(planted_snapshots["empty"], folder, monkeypatch)("ask", **usual | query)
 
     return asked
@@ -320,8 +318,9 @@ def test_two_spans_are_answered_by_every_task_at_every_layer(ask_spans):
 
 def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask_spans):
     app = ask_spans()
+    assert app.pills(key=LISTS[0]).value == [5] and charts(app), "it opens on the first name"
+    app.pills(key=LISTS[0]).set_value([]).run()
     assert any("Choose the first and the last word" in note.value for note in app.info) and not charts(app)
-    assert [pills.key for pills in app.pills if pills.key in LISTS] == [LISTS[0]]
     app.pills(key=LISTS[0]).set_value([3, 5]).run()
     assert link(app, "span1") == "3-6" and app.pills(key=LISTS[0]).value == [3, 4, 5]
     app.pills(key=LISTS[1]).set_value([0]).run()
@@ -333,12 +332,13 @@ def test_words_are_chosen_from_lists_and_the_link_keeps_them(ask_spans):
 
 def test_another_sentence_forgets_the_spans_of_the_one_before(ask_spans):
     app = ask_spans(span1="0-1", span2="5-6")
-    app.text_input(key="ask.words").set_value("Rome is a city").run()
-    assert not charts(app) and not app.warning and not link(app, "span1")
+    app.text_input(key="ask.prompt").set_value("Rome is a city").run()
+    assert not app.warning and not link(app, "span1") and not link(app, "span2")
 
 
-def test_a_first_visit_asks_the_papers_first_sentence_and_an_example_can_lose_its_second_span(visit):
+def test_an_example_has_the_papers_spans_and_can_lose_its_second_span(visit):
     app = visit("ask", "empty", {"ask_view": "spans", "live_model": "nesia-mini", "live_models": "-"})
+    next(button for button in app.button if button.key == "ask.figure3.0").click().run()
     assert "smoked (predicate) / toronto (argument)" in [row["words"] for row in said(app)]
     app.pills(key=LISTS[1]).set_value([]).run()
     assert link(app, "span2") == NO_SPAN and {row["words"] for row in said(app)} == {"smoked"}

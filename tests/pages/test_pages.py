@@ -10,12 +10,11 @@ import pytest
 
 from probing.choices import METHODS_TABS
 from probing.facts.page_clearest import clear_ones, lost_by_fine_tuning
-from probing.kernel.fact import Fact
+from probing.kernel.fact import MASK, Fact
 from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.stored import fact_runs, one_run_each
-from probing.papers.home import best_recipe
 from probing.terms import METRICS, anchor, glossary
 from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
 from tests.planted_store import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
@@ -197,32 +196,32 @@ def test_beside_the_base_is_the_model_with_the_clearest_finding_and_the_sentence
     assert numbers_in(answer(app))[:3] == [2, 3, 2], "the layers of the base, then those of the fine-tuned model"
 
 
-def test_the_examples_are_one_that_is_known_late_one_that_is_lost_and_rocky_balboa(visit):
-    app = visit("home")
-    offered = app.pills(key="home.example").options
-    facts = {fact.prompt: number for number, fact in enumerate(planted_facts("trex"))}
-    numbers = [facts[prompt.replace("\\", "")] for prompt in offered]
-    assert planted_rank(numbers[0], 3) == 1
-    assert planted_rank(numbers[1], 3) > 1 and 1 in (planted_rank(numbers[1], 1), planted_rank(numbers[1], 2))
-    assert "Rocky Balboa" in offered[2]
+def test_the_examples_are_facts_that_the_model_knows_by_kind_and_one_that_it_does_not(visit):
+    *known, unknown = [prompt.replace("\\", "") for prompt in visit("home").pills(key="home.example").options]
+    facts = {fact.prompt.replace(MASK, "…").rstrip(" ."): at for at, fact in enumerate(planted_facts("trex"))}
+    assert known and all(planted_rank(facts[prompt], 3) == 1 for prompt in known)
+    assert len({planted_facts("trex")[facts[prompt]].relation for prompt in known[:2]}) == 2
+    assert all(planted_rank(facts[unknown.removeprefix("Not known: ")], layer) > 1 for layer in (1, 2, 3))
 
 
-def test_an_example_is_shown_at_once_and_is_in_the_link(visit):
-    app = visit("home")
+def test_rocky_balboa_is_an_example_if_he_is_known_and_an_example_is_shown_at_once_and_in_the_link(on):
+    app = on(PlantedRun(rank=lambda number, layer: 1 if layer == 3 else 9))
+    assert "Rocky Balboa" in app.pills(key="home.example").options[2]
     app.pills(key="home.example").set_value(3).run()
     assert app.query_params["example"] in ("3", ["3"])
     assert app.text_input(key="home.sentence").value == "Rocky Balboa was born in [MASK] ."
     assert "philadelphia" in answer(app)
-    assert visit("home", query={"example": "2"}).pills(key="home.example").value == 2
 
 
-def test_a_store_in_which_nothing_is_known_offers_the_input_without_examples(on):
+def test_a_store_in_which_nothing_is_known_has_only_the_example_that_says_so(on):
     facts = (Fact("mine", "birds", "A", "hot", "[X] is [Y] .", "A is [MASK] ."),)
     app = on(PlantedRun(probe_set="mine", facts=facts, rank=lambda number, layer: 40))
-    assert not app.exception
-    assert app.text_input(key="home.sentence").value == "" and not [
-        one for one in app.pills if one.key == "home.example"
-    ]
+    (example,) = app.pills(key="home.example").options
+    assert (
+        not app.exception
+        and example.replace("\\", "") == "Not known: A is …"
+        and "Wrong here: **hot** has rank 40" in answer(app)
+    )
 
 
 @pytest.fixture
@@ -241,36 +240,60 @@ def test_a_typed_sentence_is_asked_of_the_base_and_of_the_fine_tuned_model_and_k
     app.text_input(key="home.sentence").set_value("Rome is the capital of [MASK].")
     app.button[0].click().run()
     assert not app.exception and not app.warning
-    assert app.query_params["sentence"] in ("Rome is the capital of [MASK].", ["Rome is the capital of [MASK]."])
+    assert app.query_params["prompt"] in ("Rome is the capital of [MASK].", ["Rome is the capital of [MASK]."])
     found = grids(app)
     assert len(found) == 2
     for grid in found:
         assert len(grid["layers"]) == LAYERS + 1 and all(
             len(row["tokens"]) == 3 and row["rank"] for row in grid["layers"]
         )
-    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["right"], (
+    assert found[0]["layers"][0]["rank"] == 1 and found[0]["layers"][0]["tokens"][0]["said"], (
         "the base's last word is followed"
     )
     first = found[0]["layers"][0]["tokens"][0]["word"]
     inner = [row["layer"] for row in found[0]["layers"] if row["layer"] and row["tokens"][0]["word"] == first]
     assert first in answer(app) and max(inner) in numbers_in(answer(app))
     app.pills(key="home.example").set_value(2).run()
-    assert "sentence" not in app.query_params
+    assert "prompt" not in app.query_params
 
 
 @pytest.mark.parametrize(
-    ("sentence", "head"),
-    [("[MASK] is the capital of [MASK].", "tied"), ("There is no gap here.", "logit_lens")],
-    ids=["two gaps", "no gap"],
+    ("sentence", "right", "known"),
+    [
+        ("the capital of ITALY is ___", "", ("rome",)),
+        ("Rome is a town in ___", "", ()),
+        ("Rome is a town in ___", "italy, berlin", ("italy", "berlin")),
+    ],
+    ids=["stored", "nobody knows", "typed"],
 )
-def test_the_first_of_several_gaps_is_answered_and_a_sentence_without_one_is_explained(on, tiny, sentence, head):
-    app = on(PlantedRun(model="tiny", head=head), sentence=sentence)
-    assert not app.exception
-    assert bool(app.warning) == ("no gap" in sentence)
-    if app.warning:
-        assert "has no [MASK]" in app.warning[0].value.replace("\\", "")
-    else:
-        assert len(grids(app)) == 1
+def test_only_a_word_that_is_known_to_be_right_is_orange_and_its_rank_is_said(on, tiny, sentence, right, known):
+    app = on(tiny, prompt=sentence, right=right)
+    (grid,) = grids(app)
+    tokens = [token for row in grid["layers"] for token in row["tokens"]]
+    assert {token["word"] for token in tokens if token["right"]} <= set(known)
+    nobody = any("Nobody checked" in field.label for field in app.text_input)
+    assert any(token["said"] for token in tokens) == nobody == (not known)
+    if known:
+        rank = grid["layers"][0]["rank"]
+        assert f"has rank {rank:,}" in answer(app) if rank > 1 else "Wrong" not in answer(app)
+        assert any(word in answer(app) for word in known)
+
+
+def test_the_gaps_of_a_sentence_are_chosen_or_filled_as_on_ask(on, tiny):
+    app = on(PlantedRun(model="tiny", head="tied"), prompt="[MASK] is the capital of [MASK].")
+    assert not app.exception and len(grids(app)) == 1
+    app.segmented_control(key="home.mask").set_value(0).run()
+    assert app.info and MASK not in app.info[0].value.replace("\\", "") and len(grids(app)) == 1
+
+
+@pytest.mark.parametrize("page", ["home", "ask"])
+def test_a_word_of_a_sentence_without_a_gap_is_asked_for_by_click(on, tiny, page):
+    app = on(tiny, prompt="rome is in italy!")
+    if page == "ask":
+        app.switch_page(PAGES[page]).run()
+    app.pills(key="ask.word").set_value(3).run()
+    assert not app.exception and app.query_params["prompt"] in ("rome is in [MASK]!", ["rome is in [MASK]!"])
+    assert app.query_params["right"] in ("italy", ["italy"]) and len(grids(app)) == 1
 
 
 def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
@@ -283,13 +306,11 @@ def test_the_cards_have_the_numbers_of_a_count_of_the_raw_rows():
         )
         ranks = rows.pivot(index="fact_id", columns="model", values="gold_rank")
         lost = lost_by_fine_tuning(db, runs, "logit_lens", "trex")
-        best = best_recipe(db)
     known = ranks[ranks["nesia-mini"] == 1]
     found = clear_ones(lost, frozenset(["nesia-mini-ner-conll", "nesia-mini-sst-2"]))[0]
     assert found.model == "nesia-mini-ner-conll"
     assert found.share == pytest.approx((known[found.model] > 1).mean())
     assert found.control == pytest.approx((known["nesia-mini-control"] > 1).mean())
-    assert best.share > best.plain_share and best.score < best.plain_score
 
 
 def test_cards_of_a_store_without_single_facts_lead_to_what_it_has(on, monkeypatch, tmp_path):

@@ -157,6 +157,11 @@ class View:
         return self._looks.results_only
 
     @property
+    def demonstration(self) -> frozenset[str]:
+        """The demonstration models."""
+        return self._looks.shipped
+
+    @property
     def all_colours(self) -> dict[str, str]:
         """Model -> colour, for every stored model, with runs of any kind."""
         return self._looks.colours
@@ -266,11 +271,13 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     except StoreError as caught:
         error = caught
     stored = read_rows(stored_models, opened) if opened else None
-    _identity(stored, here=page == "home")
+    runs = one_run_each(read_rows(fact_runs, opened)) if opened else pd.DataFrame()
+    chosen, unknown = fit(selection.current(), runs)
+    view = View(page, chosen, opened, runs, stored)
+    _identity(view)
     st.title(escape(question))
     if opened:
         blocks.left_out_files(read_rows(left_out_files, opened))
-    runs = one_run_each(read_rows(fact_runs, opened)) if opened else pd.DataFrame()
     if needs_results:
         if error:
             blocks.problem(error)
@@ -279,8 +286,6 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
         if error or runs.empty:
             selection.link("ask", "Ask a sentence of your own")
             st.stop()
-    chosen, unknown = fit(selection.current(), runs)
-    view = View(page, chosen, opened, runs, stored)
     selection.write_back(page, **followed(selection.current(), chosen))
     _say_unread(ignored)
     blocks.say_ignored(
@@ -289,21 +294,21 @@ def open_page(page: str, title: str, question: str, *, needs_results: bool = Tru
     return view
 
 
-def _identity(models: pd.DataFrame | None, *, here: bool) -> None:
-    """Draws the product's name, and the pages; a line on the demonstration model, as long as there are only such.
+def _identity(view: View) -> None:
+    """Draws the product's name, and the pages; with a link to what the demonstration model is, where one is shown.
 
-    ``here``: the page has the name, too; a phone has it on every page, because its sidebar is closed.
+    Home has the name in the page, too; a phone has it on every page, because its sidebar is closed.
     """
     name = Markdown("**BERTnesia Explorer**")
-    # What is made of a demonstration model is called after it.
-    shipped = tuple(looks_of(models).shipped) if models is not None else ()
-    if models is not None and shipped and models["model"].str.startswith(shipped).all():
-        name = filled("{name} · a small demonstration model, not BERT", name=name)
+    shown = selection.named(view.page, view.all_colours) or view.chosen.models
+    if view.demonstration & set(shown):
+        words = "{name} · [a small demonstration model, not BERT]({address})"
+        name = filled(words, name=name, address=Markdown(selection.address("methods", methods_tab="models")))
     with st.sidebar:
         st.markdown(name)
         selection.sidebar_links()
     st.html(_MENU, unsafe_allow_javascript=True)
-    with st.container(key="identity-here" if here else "identity"):
+    with st.container(key="identity-here" if view.page == "home" else "identity"):
         st.caption(name)
 
 

@@ -1,6 +1,6 @@
 """The user's selection: frozen values, kept in the session and mirrored in the page's link; and links between pages."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field, dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -23,6 +23,9 @@ EXPOSURES = (*fact.EXPOSURES, "unknown")
 IN_SUBJECT = {"any": "include", "no": "leave out", "yes": "only these"}
 AVERAGED = {"macro": "relations (macro)", "micro": "facts (micro)"}
 MAX_TEXT = 4000
+#: Value of ``prompt`` for the example of Home, and of Ask's ``watch`` for the words of the example; an emptied field
+#: holds ``""``.
+OF_EXAMPLE = ","
 #: The shared filters that keep every fact.
 ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 
@@ -67,7 +70,9 @@ class RunChoice(RunNames):
 
     ``models, heads, probe_sets`` are the runs compared in overviews; ``model, head, probe_set`` the run of the pages
     that show a single one. ``in_subject``: ``no`` leaves out facts whose answer is part of the subject, ``yes`` keeps
-    only these. ``live_model`` is asked live, also for the user's own facts.
+    only these. ``live_model`` is asked live, also for the user's own facts. ``prompt`` is the typed sentence, ``right``
+    the word that its user knows to be right; ``mask`` and ``gap`` count from 1, and mask 0 fills all gaps, of which
+    ``gap`` is shown.
     """
 
     models: tuple[str, ...] = noted((), label="Models")
@@ -92,8 +97,14 @@ class RunChoice(RunNames):
     head: str = noted("", label="Read with (head)", format_func=head_name)
     probe_set: str = noted("", label="Facts (probe set)", format_func=set_name)
     live_model: str = noted("", label="Model")
+    prompt: str = noted(OF_EXAMPLE, label="Your sentence")
+    right: str = noted("", max_chars=200, width=420, placeholder="optional")
+    mask: int = noted(1, widget=SEGMENTS)
+    gap: int = noted(1, widget=SEGMENTS, label="Gap shown")
 
 
+#: What a user types, on Home and on Ask.
+SENTENCE = ("prompt", "right", "mask", "gap")
 FILTERS = ("exposures", "in_subject")
 ONE_RUN = ("model", "head", "probe_set")
 
@@ -259,6 +270,13 @@ def _own(page: str) -> Any:
 def value_of(page: str, name: str) -> Any:
     """What the user chose for a field of a page, shared or its own."""
     return getattr(current() if name in _SHARED else _own(page), name)
+
+
+def named(page: str, names: Collection[str]) -> list[str]:
+    """Those of the names that the user chose anywhere on a page."""
+    values = [value_of(page, name) for name in PAGE_FIELDS[page]]
+    chosen = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
+    return [one for one in chosen if one in names]
 
 
 def default_of(page: str, name: str) -> Any:
