@@ -23,17 +23,18 @@ from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
 from probing.forgetting.page_when import draw_prevention, draw_savings, draw_when
-from probing.forgetting.report_outcome import any_in_words, hundred
+from probing.forgetting.memory import WRONG
+from probing.forgetting.report_outcome import hundred
 from probing.forgetting.store import BACK_COLUMNS
-from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
+from probing.forgetting.ways import BACK, BY_ANY, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import end, go, link, open_page, say
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.app.texts import Markdown, count, filled, joined
 from probing.kernel.figures.looks import set_name
 from probing.kernel.figures.yardsticks import pair_above
-from probing.kernel.stats.intervals import whole_shares, wider
+from probing.kernel.stats.intervals import wider
 
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
@@ -126,21 +127,22 @@ def ways_back(pair: Pair) -> Markdown:
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
-        caption=f"{any_in_words(ways)} {FLOW}".strip(),
+        caption=FLOW,
         how=FLOW_HOW,
         alt="Of 100 facts that the base knew: kept, come back by each way, not back; and gained",
         on_point=lambda point: opened(pair, str(point[0])),
     )
-    kept, back, left = (int(parts.loc[parts["kind"] == kind, "of_100"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
+    kept, back, left = (int(parts.loc[parts["kind"] == kind, "n"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
+    guesses = ways.loc[(ways["way"] == BY_ANY) & (ways["yardstick"] == WRONG), "yardstick_share"]
+    words = "{model} keeps {kept:.0f} % of what {base} knew. Of the lost, {back:.0f} % come back by one of four ways; "
+    words += "so do {wrong:.0f} % of equally confident wrong answers." if len(guesses) else "no guesses were tried."
     return filled(
-        "Of 100 facts that {base} knew, {model} keeps {kept}; {back} {come} back by one of four ways, {left} {do} not.",
+        words,
         base=view.name(pair.base),
         model=view.name(pair.tuned),
-        kept=kept,
-        back=back,
-        come="comes" if back == 1 else "come",
-        left=left,
-        do="does" if left == 1 else "do",
+        kept=100 * kept / max(1, kept + back + left),
+        back=100 * back / max(1, back + left),
+        wrong=100 * guesses.sum(),
     )
 
 
@@ -200,20 +202,16 @@ def fates(pair: Pair) -> Markdown | None:
         on_point=lambda point: opened(pair, str(point[0])),
         call=plot("facts", "transitions", {**names, "k": k}, view.filtered),
     )
-    known, gained = int(row["kept"] + row["lost"]), int(row["gained"])
+    known = int(row["kept"] + row["lost"])
     # Of fewer than a hundred facts every one counts, and shares would claim more than was asked.
-    kept, lost = (
-        whole_shares([int(row["kept"]), int(row["lost"])]) if known >= 100 else (int(row["kept"]), int(row["lost"]))
-    )
+    kept, gained = (f"{100 * row[part] / known:.0f} %" if known >= 100 else str(int(row[part])) for part in (KEPT, GAINED))
     return filled(
-        "Of {n} {facts} that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
-        n=min(known, 100),
-        facts="fact" if known == 1 else "facts",
+        "{model} keeps {kept} of the {known} that {base} knew, and gains {gained}.",
+        known=count(known, "fact"),
         base=view.name(pair.base),
         model=view.name(pair.tuned),
         kept=kept,
-        lost=lost,
-        gained=round(100 * gained / known) if known >= 100 else gained,
+        gained=gained,
     )
 
 
@@ -247,10 +245,11 @@ def counts(pair: Pair) -> Markdown | None:
     )
     base, model = (table[table["run_id"] == run_id].sort_values("layer")["value"].iloc[-1] for run_id in pair.run_ids)
     return filled(
-        "For 100 facts that {base} knew, {model} knows {now}.",
+        "{model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
         base=view.name(pair.base),
         model=view.name(pair.tuned),
-        now=round(100 * model / base) if base else 0,
+        now=100 * model,
+        before=100 * base,
     )
 
 
@@ -405,6 +404,17 @@ def layers(pair: Pair) -> None:
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
+    widest = table.loc[table["difference"].abs().idxmax()]
+    blocks.tab_sentence(
+        filled(
+            "The two lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
+            layer=int(widest["layer"]),
+            model=view.name(pair.tuned),
+            base=view.name(pair.base),
+            now=100 * widest["value"],
+            before=100 * widest["base_value"],
+        )
+    )
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     mode = filters.choose(view, "pair_minus", filters.undefined(table.assign(above_swapped=both), majority=k == 1))
     blocks.figure(
@@ -481,14 +491,15 @@ else:
     sentence_place = st.container()
     pair = choose(view)
     if pair is not None:
-        words = first_view(pair)
-        if words:
-            with sentence_place:
-                blocks.sentence(words)
-        below(pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab in ("relations", "layers"):
-                {"relations": relations, "layers": layers}[tab](pair)
+            if tab == "relations":
+                if words := first_view(pair):
+                    with sentence_place:
+                        blocks.sentence(words)
+                below(pair)
+                relations(pair)
+            elif tab == "layers":
+                layers(pair)
             else:
                 draw_tab: dict[str, Callable[[Any, str], None]] = {
                     "carried": partial(draw_carried_pair, base=pair.base),

@@ -120,7 +120,7 @@ class AskSelection:
 
 
 COMPARE_TABS = {
-    "relations": "Relations",
+    "relations": "Lost facts",
     "layers": "Layer by layer",
     "carried": "Does it go by it?",
     "when": "When",
