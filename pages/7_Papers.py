@@ -12,13 +12,13 @@ from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.frame import View, end, open_page
-from probing.kernel.app.texts import Markdown, filled, in_letters, with_minus
+from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_tables
-from probing.papers.claims import FAILS, HOLDS, UNSURE, UNTESTED, Judged, claims_frame
+from probing.papers.claims import FAILS, HOLDS, UNTESTED, Judged, claims_frame
 from probing.papers.page_figures import FIGURES, PaperView
 from probing.papers.page_tables import TABLES
 from probing.papers.papers import (
@@ -26,6 +26,7 @@ from probing.papers.papers import (
     OPEN,
     PAPERS,
     counts,
+    missing,
     on_a_line,
     reproduced,
     telling_first,
@@ -53,9 +54,9 @@ HOW = (
     " does. A claim holds if all of its comparisons hold. If a model, a model that learned its task, or a probe set is"
     " missing, or neither side has 1 % of what the base knows, a comparison cannot be made. What fine-tuning does is"
     " compared beside the control, which was trained on without a task. A line has the least and the most of the"
-    " differences, or of the values of a claim that is only shown. Of many intervals some miss by chance. Here: the comparison that is closest to"
-    " another verdict. The models here are small and read other sentences than the paper's, so levels differ; patterns"
-    " can be compared."
+    " differences, or of the values of a claim that is only shown. Of many intervals some miss by chance. Here: the"
+    " comparison that is closest to another verdict. The models here are small and read other sentences than the"
+    " paper's, so levels differ; patterns can be compared."
 )
 ALL_PANELS = "all"
 
@@ -91,12 +92,11 @@ def choose(view: View) -> tuple[str, ...]:
 def say(judged: Sequence[Judged]) -> None:
     """The one sentence: how many comparisons hold."""
     n = counts(judged)
-    words = "Of {claims} claims {checked} " + ("names" if n["checked"] < 2 else "name") + " numbers that can be compared"
-    words += ": of their comparisons {hold} here, {fail}, {untested} cannot be made" if n["checked"] else ""
-    words += "; the others lie within chance." if n[UNSURE] else "."
-    numbers = {name: in_letters(n[name]) for name in ("claims", "checked")}
+    words = "Of {claims} claims {checked} {name} numbers that can be compared"
+    words += ": of their comparisons {hold} here, {fail}, {untested} cannot be made." if n["checked"] else "."
     hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
-    blocks.sentence(filled(words, **numbers, hold=hold, fail=fail, untested=n[UNTESTED]))
+    named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
+    blocks.sentence(filled(words, **named, hold=hold, fail=fail, untested=n[UNTESTED]))
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -117,16 +117,17 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference") if whole[name])
     compared = f"{whole['compared']}: " if whole["compared"] else ""
     decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
+    lacking = f"<p>Not here: {text(missing(judgement))}.</p>" if short["verdict"] == OPEN and whole["missing"] else ""
     against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""
     words, address = target(judgement.claim)
-    marks = "".join(f'<i class="{of}" style="--l: {l:.1f}; --w: {w:.1f}"></i>' for of, (l, w) in on_a_line(short).items())
+    marks = "".join(f'<i class="{of}" style="{place}"></i>' for of, place in on_a_line(short).items())
     line = f'<span class="line" aria-hidden="true">{marks}</span>' if marks else ""
     return (
         f'<details style="--verdict: {COLOURS[short["verdict"]]}"><summary><b>{text(short["claim"])}</b>'
         f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{line}{here}"
         f'<span class="why">{text(short["reason"])}</span></summary>'
-        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{against}'
-        f'<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
+        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{lacking}'
+        f'{against}<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
     )
 
 

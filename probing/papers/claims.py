@@ -126,7 +126,8 @@ def _of_control(check: Check, comparison: Comparison) -> tuple[Check, Comparison
     first, second = comparison.first, comparison.second
     second = {**first, "model": CONTROL} if second is None else of(second)
     whole = None if check.share_of is None else of(check.share_of)
-    return check.model_copy(update={"share_of": whole, "paired": None}), comparison._replace(first=of(first), second=second)
+    check = check.model_copy(update={"share_of": whole, "paired": None})
+    return check, comparison._replace(first=of(first), second=second)
 
 
 def our_layer(layer: int, depth: int, layers: int) -> int:
@@ -181,9 +182,10 @@ class Quantities:
         """
         missing = Missing("results")
         ways = [_of_control(check, comparison)] * check.control + [(check, comparison)]
-        for way, choice in itertools.product(ways, self._subject.choices):
+        for (asked, pair), choice in itertools.product(ways, self._subject.choices):
             try:
-                return *self._compared(*way, choice), "" if way == (check, comparison) else ", beside the control"
+                words = "" if (asked, pair) == (check, comparison) else ", beside the control"
+                return *self._compared(asked, pair, choice), words
             except Missing as error:
                 missing = error
         raise missing
@@ -212,7 +214,7 @@ class Quantities:
             return {}, sides["first"], True
         if check.share_of or check.report.startswith("facts "):
             of_base = {**comparison.first, "model": OF_THE_BASE}
-            known = 1 if check.share_of else self._number(check.report, check.columns, of_base, check.depth, choice).value
+            known = 1 if check.share_of else quantity(of_base).value
             if max(side.value for side in sides.values()) < LEAST * known:
                 raise Missing(NOTHING)
         if check.paired is not None:

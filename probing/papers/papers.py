@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -78,6 +79,7 @@ OPEN = "undecided"
 _DRAWN = "drawn, no number"
 #: Verdict on a comparison -> its word after a count of one, and of several.
 COUNTED = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNSURE: ("within chance", "within chance")}
+COUNTED[UNTESTED] = ("cannot be made", "cannot be made")
 _LEARNED = " (not shown to have learned its task)"
 
 
@@ -111,32 +113,30 @@ def _claimed(check: Check | None) -> tuple[float, ...]:
     return sides[check.relation]
 
 
-def on_a_line(short: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    """Left end and width of 0, the paper's mark and ours on one line, in per cent; none if a mark of ours is lacking."""
-    ends = {of: (short[f"{of}_low"], short[f"{of}_high"]) for of in ("paper", "here")}
-    if math.isnan(ends["here"][0]):
-        return {}
-    shown = {"zero": (0.0, 0.0)} | {of: pair for of, pair in ends.items() if not math.isnan(pair[0])}
-    finite = [end for pair in shown.values() for end in pair if math.isfinite(end)]
-    least, most = min(finite), max(finite)
-    room = 0.08 * (most - least) or 1.0
+def on_a_line(short: Mapping[str, Any]) -> dict[str, str]:
+    """Left end and width of 0, the paper's mark and ours on one line, in per cent, as CSS; none if ours is lacking."""
+    ends = {"zero": (0.0, 0.0)} | {of: (short[f"{of}_low"], short[f"{of}_high"]) for of in ("paper", "here")}
+    finite = [end for pair in ends.values() for end in pair if math.isfinite(end)]
+    room = 0.08 * (max(finite) - min(finite)) or 1.0
+    least, most = min(finite) - room, max(finite) + room
+    places = {
+        of: [100 * (min(max(end, least), most) - least) / (most - least) for end in pair]
+        for of, pair in ends.items()
+        if not math.isnan(pair[0])
+    }
+    css = {of: f"--l: {low:.1f}; --w: {high - low:.1f}" for of, (low, high) in places.items()}
+    return css if "here" in css else {}
 
-    def place(end: float) -> float:
-        return 100 * (min(max(end, least - room), most + room) - least + room) / (most - least + 2 * room)
 
-    return {of: (place(low), place(high) - place(low)) for of, (low, high) in shown.items()}
-
-
-def telling_first(judged: Sequence[Judged]) -> list[Judged]:
+def telling_first(judged: Sequence[Judged]) -> tuple[Judged, ...]:
     """Decided claims, then those of which a comparison was made, those with a number of ours, and the others."""
 
-    def place(judgement: Judged) -> int:
-        made = [HOLDS, FAILS, UNSURE, ""]
-        there = judgement.compared.loc[judgement.compared["difference"].notna(), "verdict"]
-        decided = judgement.verdict in (HOLDS, FAILS)
-        return 0 if decided else 1 + min(map(made.index, there), default=len(made))
+    def place(judgement: Judged) -> tuple[bool, bool, bool]:
+        verdicts = judgement.compared["verdict"]
+        made, ours = verdicts.isin([HOLDS, FAILS, UNSURE]).any(), judgement.compared["difference"].notna().any()
+        return judgement.verdict not in (HOLDS, FAILS), not made, not ours
 
-    return sorted(judged, key=place)
+    return tuple(sorted(judged, key=place))
 
 
 def counts(judged: Sequence[Judged]) -> dict[str, int]:
@@ -205,13 +205,11 @@ def _reason(judged: Judged) -> str:
     table, n = judged.compared, len(judged.compared)
     if judged.claim.unchecked:
         return judged.claim.unchecked
-    by_outcome = {words: int(table["verdict"].eq(verdict).sum()) for verdict, words in COUNTED.items()}
-    parts = [f"{count} {words[count > 1]}" for words, count in by_outcome.items() if count]
-    words = [f"of {n} comparisons {', '.join(parts)}"] if parts else []
-    if table["verdict"].eq(UNTESTED).any():
-        words.append(f"needs {missing(judged)}")
-    line = "; ".join(words)
-    return f"{line[:1].upper()}{line[1:]}."
+    if table["verdict"].eq(UNTESTED).all():
+        return f"Needs {missing(judged)}."
+    by_outcome = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in COUNTED}
+    parts = [f"{count} {COUNTED[verdict][count > 1]}" for verdict, count in by_outcome.items() if count]
+    return f"Of {n} comparisons {', '.join(parts)}."
 
 
 def missing(judged: Judged) -> str:

@@ -128,11 +128,12 @@ LOOK = r"""() => {
     }
     return {...parts, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
 }"""
-#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are
-#: none.
+#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, in names, and of
+#: tiles that are seen are none.
 INTERVAL = re.compile(r"\([^()]* to [^()]*\)")
 NAMES = re.compile(
     r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)"
+    r"|Of \d+ claims \d+"
 )
 
 

@@ -32,7 +32,7 @@ _HTML = (
 
 
 def sentence(text: Markdown, key: str = "answer") -> None:
-    """Draws the one computed sentence of a page, above its picture; ``answer-tab``: of its open tab, below a heading."""
+    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab."""
     with st.container(key=key):
         st.markdown(escape(text))
 

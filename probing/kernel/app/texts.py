@@ -100,17 +100,6 @@ def count(number: int, thing: str, things: str | None = None) -> str:
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-_LETTERS = (
-    "none one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-).split()
-
-
-def in_letters(number: int) -> str:
-    """A small number that counts what is seen beside it, as a word."""
-    return _LETTERS[number] if number < len(_LETTERS) else f"{number:,}"
-
-
 _BADGE, _MARKUP = re.compile(r":\w+-badge\[[^\]]*\]"), re.compile(r"[*\\`]")
 
 
