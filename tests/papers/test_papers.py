@@ -75,12 +75,8 @@ PLANTED = {
 }
 SUBJECT = Subject(
     {
-        "base": "base",
-        "TUNED": "tuned",
-        "GUESSER": "guesser",
-        "UNDEFINED": "undefined",
-        "FLOORED": "floored",
-        "control": "control",
+        name if name in ("base", "control") else name.upper(): name
+        for name in dict.fromkeys(model for model, *_ in PLANTED)
     }
 )
 CHECK = {
@@ -237,15 +233,9 @@ def test_ours_is_shown_beside_the_papers_where_nothing_decides_and_decided_claim
     assert papers.counts(order) == {"claims": 4, "checked": 3, HOLDS: 1, FAILS: 0, UNSURE: 1, UNTESTED: 1}
     # A claim without a number of its own reaches from its margin to the end of the line.
     lines = [papers.on_a_line(tile) for tile in table.to_dict("records")]
-    places = [
-        {of: [float(n) for n in re.findall(r"[\d.]+", css)] for of, css in papers.on_a_line(tile).items()}
-        for tile in table.to_dict("records")
-    ]
-    assert (
-        places[3] == {}
-        and places[0]["paper"][0] == 0
-        and sum(places[0]["paper"]) == pytest.approx(places[0]["zero"][0], abs=0.2)
-    )
+    places = [{of: [float(n) for n in re.findall(r"[\d.]+", css)] for of, css in line.items()} for line in lines]
+    left, width = places[0]["paper"]
+    assert places[3] == {} and left == 0 and width == pytest.approx(places[0]["zero"][0], abs=0.2)
     assert places[2]["zero"][0] < places[2]["paper"][0] < sum(places[2]["paper"]) < places[2]["here"][0] < 100
 
 
