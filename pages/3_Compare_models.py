@@ -12,7 +12,7 @@ from probing.choices import COMPARE_TABS as TABS
 from probing.compared.page_all_models import draw_all_models
 from probing.compared.page_beyond import draw_changes
 from probing.compared.page_pair import Pair, choose, comparable
-from probing.facts.figures import answer_shares, layer_curve
+from probing.facts.figures import answer_shares
 from probing.facts.figures_pairs import alluvial, paired_curve
 from probing.facts.figures_relations import relation_slopes
 from probing.facts.forgotten import FATES, outcome_words
@@ -32,7 +32,6 @@ from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import end, go, link, open_page, say
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import Markdown, count, filled
-from probing.kernel.figures.looks import set_name
 from probing.kernel.figures.yardsticks import pair_above
 from probing.kernel.stats.intervals import wider
 
@@ -76,10 +75,6 @@ CURVES_HOW = (
     " most of other trainings for the task (seeds). Shuffled labels: trained as long on labels that say nothing. Filled"
     " diamonds: exact McNemar p ≤ 0.05, not corrected; minus somebody else's name, the interval excludes 0. Data has"
     " all of these as columns."
-)
-COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
-COUNTS_HOW = (
-    "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
 )
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
 
@@ -213,7 +208,7 @@ def fates(pair: Pair) -> Markdown | None:
 
 
 def counts(pair: Pair) -> Markdown | None:
-    """Both curves and the net loss, where single facts are not stored."""
+    """What both know at the last layer, where single facts are not stored; their curves are on Layers."""
     assert pair.runs is not None
     view, k = pair.view, pair.view.chosen.k
     say(view, *pair.runs)
@@ -222,32 +217,11 @@ def counts(pair: Pair) -> Markdown | None:
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return None
     filters.say_size(table, pair.probe_set)
-    blocks.figure(
-        drawing(
-            layer_curve,
-            table,
-            title=f"right answers, % (P@{k})",
-            unit="share",
-            colours=view.colours,
-            names={pair.probe_set: set_name(pair.probe_set)},
-            labels=filters.labels(view),
-            controls=view.controls,
-        ),
-        table=table,
-        stamp=pair.stamp(f"P@{k}, micro, of counts"),
-        name="counted-curves",
-        caption=COUNTS,
-        how=COUNTS_HOW,
-        alt=f"Right answers by layer of both models, rank within {k}",
-    )
+    selection.link("layers", "Both curves, layer by layer", models=(pair.base, pair.tuned))
     base, model = (table[table["run_id"] == run_id].sort_values("layer")["value"].iloc[-1] for run_id in pair.run_ids)
-    return filled(
-        "{model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
-        base=view.name(pair.base),
-        model=view.name(pair.tuned),
-        now=100 * model,
-        before=100 * base,
-    )
+    words = "{model} knows {now:.0f} % of the facts, {base} {before:.0f} %."
+    names = {"model": view.name(pair.tuned), "base": view.name(pair.base)}
+    return filled(words, now=100 * model, before=100 * base, **names)
 
 
 def below(pair: Pair) -> None:

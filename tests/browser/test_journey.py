@@ -128,7 +128,7 @@ LOOK = r"""() => {
         part.picture = {top: top - from, end: bottom - from};
         part.above = texts.filter(([one, end]) => one === part && end <= bottom).map(([, , text]) => text).join(' ');
     }
-    const answers = [...main.querySelectorAll('[class*="st-key-answer"]')].map(one => one.innerText);
+    const answers = [...main.querySelectorAll('.st-key-answer, .st-key-answer-tab')].map(one => one.innerText);
     return {...parts, answers, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
 }"""
 #: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, in names, and of

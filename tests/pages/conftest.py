@@ -218,7 +218,7 @@ def answers(app: Any, inside: bool = False) -> list[str]:
         str(one.value).replace("\\", "").replace("**", "") for one in children if inside and one.type == "markdown"
     ]
     for block in (one for one in children if hasattr(one, "children")):
-        found += answers(block, inside or "-answer" in getattr(block.proto, "id", ""))
+        found += answers(block, inside or getattr(block.proto, "id", "").endswith(("-answer", "-answer-tab")))
     return found
 
 
