@@ -95,8 +95,8 @@ WITHOUT_PICTURE = {
     ("papers", "figures"),
     ("methods", "*"),
 }
-#: Those that need no sentence: forms, lists, reference, and a figure that the paper describes.
-WITHOUT_ANSWER = WITHOUT_PICTURE - {("papers", "tables")} | {("own_model", "new")}
+#: Those that need no sentence: forms, lists, reference, a figure that the paper describes, and what the sample lacks.
+WITHOUT_ANSWER = WITHOUT_PICTURE - {("papers", "tables")} | {("own_model", "new"), ("own_model", "ways")}
 #: What is visible: words above the tabs and in the open one, those of captions, the place of the first picture of each
 #: of both parts, and what stands above its end, without the text of pictures, tiles and tables.
 LOOK = r"""() => {
