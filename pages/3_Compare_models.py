@@ -1,6 +1,6 @@
 """Compare models: what fine-tuning forgot, whether it comes back, when it went, and what prevents it."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,30 +12,30 @@ from probing.choices import COMPARE_TABS as TABS
 from probing.compared.page_all_models import draw_all_models
 from probing.compared.page_beyond import draw_changes
 from probing.compared.page_pair import Pair, choose, comparable
-from probing.facts.figures import answer_shares, layer_curve
+from probing.facts.figures import answer_shares
 from probing.facts.figures_pairs import alluvial, paired_curve
 from probing.facts.figures_relations import relation_slopes
 from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_carried import draw_carried_pair
-from probing.facts.report_layers import answer_drift, by_layer, early_exit
+from probing.facts.report_layers import answer_drift, by_layer
 from probing.facts.report_pairs import FEWEST, paired_with_yardsticks, relation_losses, transitions_beside_wrong
 from probing.facts.store_candidates import candidate_runs
 from probing.facts.totals import KIND_LABELS, KINDS
 from probing.forgetting import report_outcome
 from probing.forgetting.figures import flow_of_100
+from probing.forgetting.memory import WRONG
 from probing.forgetting.page_when import draw_prevention, draw_savings, draw_when
-from probing.forgetting.report_outcome import any_in_words, hundred
+from probing.forgetting.report_outcome import hundred
 from probing.forgetting.store import BACK_COLUMNS
-from probing.forgetting.ways import BACK, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, RELEARNED, STEPS, WAYS
+from probing.forgetting.ways import BACK, BY_ANY, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, STEPS, WAYS
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import end, go, link, open_page, say
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import Markdown, filled, joined
+from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.fact import PROBE_SETS
-from probing.kernel.figures.looks import set_name
 from probing.kernel.figures.yardsticks import pair_above
-from probing.kernel.stats.intervals import whole_shares, wider
+from probing.kernel.stats.intervals import wider
 
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
@@ -78,16 +78,7 @@ CURVES_HOW = (
     " diamonds: exact McNemar p ≤ 0.05, not corrected; minus somebody else's name, the interval excludes 0. Data has"
     " all of these as columns."
 )
-COUNTS = "Each model on all facts that it was asked; bands are 95 % intervals."
-COUNTS_HOW = (
-    "Only counts are stored, so facts cannot be paired: what is lost is a net loss. Every fact counts once (micro)."
-)
-_POINTS = {"difference": "difference, points", "low": "low", "high": "high"}
 ANSWERS = "The word that a layer ranks first, by the first kind that fits, from bottom to top."
-EXIT = (
-    "Each relation read at its best layer, chosen on one half of the facts and scored on the other. Union: any layer"
-    " knows it, which no reader could use."
-)
 
 
 def first_view(pair: Pair) -> Markdown | None:
@@ -128,21 +119,22 @@ def ways_back(pair: Pair) -> Markdown:
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
-        caption=f"{any_in_words(ways)} {FLOW}".strip(),
+        caption=FLOW,
         how=FLOW_HOW,
         alt="Of 100 facts that the base knew: kept, come back by each way, not back; and gained",
         on_point=lambda point: opened(pair, str(point[0])),
     )
-    kept, back, left = (int(parts.loc[parts["kind"] == kind, "of_100"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
+    kept, back, left = (int(parts.loc[parts["kind"] == kind, "n"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
+    guesses = ways[(ways["way"] == BY_ANY) & (ways["yardstick"] == WRONG)]
+    words = "{model} keeps {kept:.0f} % of what {base} knew. Of the lost, {back:.0f} % come back by one of four ways; "
+    words += "so do {wrong:.0f} % of equally confident wrong answers." if len(guesses) else "no guesses were tried."
     return filled(
-        "Of 100 facts that {base} knew, {model} keeps {kept}; {back} {come} back by one of four ways, {left} {do} not.",
+        words,
         base=view.name(pair.base),
         model=view.name(pair.tuned),
-        kept=kept,
-        back=back,
-        come="comes" if back == 1 else "come",
-        left=left,
-        do="does" if left == 1 else "do",
+        kept=100 * kept / max(1, kept + back + left),
+        back=100 * (guesses["share"].sum() if len(guesses) else back / max(1, back + left)),
+        wrong=100 * guesses["yardstick_share"].sum(),
     )
 
 
@@ -182,7 +174,7 @@ def opened(pair: Pair, part: str) -> None:
         if pair.by_fact:
             go(pair.view, way_back=part, part_k=pair.view.chosen.k)
         else:
-            selection.update(lost_way=part, lost_relation="", lost_fact="")
+            selection.update(lost_way=part, lost_relation="")
     elif pair.by_fact:
         go(pair.view, versus=pair.base, part=part, part_k=pair.view.chosen.k)
 
@@ -215,25 +207,23 @@ def fates(pair: Pair) -> Markdown | None:
         on_point=lambda point: opened(pair, str(point[0])),
         call=plot("facts", "transitions", {**names, "k": k}, view.filtered),
     )
-    known, gained = int(row["kept"] + row["lost"]), int(row["gained"])
+    known = int(row["kept"] + row["lost"])
     # Of fewer than a hundred facts every one counts, and shares would claim more than was asked.
-    kept, lost = (
-        whole_shares([int(row["kept"]), int(row["lost"])]) if known >= 100 else (int(row["kept"]), int(row["lost"]))
+    kept, gained = (
+        f"{100 * row[part] / known:.0f} %" if known >= 100 else str(int(row[part])) for part in (KEPT, GAINED)
     )
     return filled(
-        "Of {n} {facts} that {base} knew, {model} keeps {kept} and loses {lost}; it gains {gained}.",
-        n=min(known, 100),
-        facts="fact" if known == 1 else "facts",
+        "{model} keeps {kept} of the {known} that {base} knew, and gains {gained}.",
+        known=count(known, "fact"),
         base=view.name(pair.base),
         model=view.name(pair.tuned),
         kept=kept,
-        lost=lost,
-        gained=round(100 * gained / known) if known >= 100 else gained,
+        gained=gained,
     )
 
 
 def counts(pair: Pair) -> Markdown | None:
-    """Both curves and the net loss, where single facts are not stored."""
+    """What both know at the last layer, where single facts are not stored; their curves are on Layers."""
     assert pair.runs is not None
     view, k = pair.view, pair.view.chosen.k
     say(view, *pair.runs)
@@ -242,38 +232,18 @@ def counts(pair: Pair) -> Markdown | None:
         st.info("No facts are left under these filters.", icon=":material/filter_alt_off:")
         return None
     filters.say_size(table, pair.probe_set)
-    blocks.figure(
-        drawing(
-            layer_curve,
-            table,
-            title=f"right answers, % (P@{k})",
-            unit="share",
-            colours=view.colours,
-            names={pair.probe_set: set_name(pair.probe_set)},
-            labels=filters.labels(view),
-            controls=view.controls,
-        ),
-        table=table,
-        stamp=pair.stamp(f"P@{k}, micro, of counts"),
-        name="counted-curves",
-        caption=COUNTS,
-        how=COUNTS_HOW,
-        alt=f"Right answers by layer of both models, rank within {k}",
-    )
+    selection.link("layers", "Both curves, layer by layer", models=(pair.base, pair.tuned))
     base, model = (table[table["run_id"] == run_id].sort_values("layer")["value"].iloc[-1] for run_id in pair.run_ids)
-    return filled(
-        "For 100 facts that {base} knew, {model} knows {now}.",
-        base=view.name(pair.base),
-        model=view.name(pair.tuned),
-        now=round(100 * model / base) if base else 0,
-    )
+    words = "{model} knows {now:.0f} % of the facts, {base} {before:.0f} %."
+    names = {"model": view.name(pair.tuned), "base": view.name(pair.base)}
+    return filled(words, now=100 * model, before=100 * base, **names)
 
 
 def below(pair: Pair) -> None:
     """The line below the picture: lists of facts, and whether the two can be compared."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="below-flow"):
         if len(pair.recovery):
-            opens = partial(selection.update, lost_way=ALL_LOST, lost_relation="", lost_fact="")
+            opens = partial(selection.update, lost_way=ALL_LOST, lost_relation="")
             st.button("List the lost facts", icon=":material/list:", type="tertiary", on_click=opens)
         if pair.by_fact:
             for part in (KEPT, GAINED) if len(pair.recovery) else (KEPT, "lost", GAINED):
@@ -287,23 +257,22 @@ def below(pair: Pair) -> None:
 
 def list_closed() -> None:
     """Forgets what the list of lost facts showed."""
-    selection.update(lost_way="", lost_relation="", lost_fact="")
+    selection.update(lost_way="", lost_relation="")
 
 
 @st.dialog("Lost facts", width="large", on_dismiss=list_closed)
 def lost_facts(pair: Pair) -> None:
-    """The lost facts of a way and a relation, and the story of one."""
+    """The lost facts of a way and a relation,; a row opens the fact."""
     view, own = pair.view, selection.of(CompareSelection)
     by_relation = view.read(report_outcome.relations, pair.recovery).query("lost > 0").set_index("relation")
     labels = by_relation["label"].fillna("").to_dict()
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
-        way = selection.bound("lost_way", options=list(ways), resets={"lost_fact": ""}, format_func=ways.get)
+        way = selection.bound("lost_way", options=list(ways), format_func=ways.get)
         relation = selection.bound(
             "lost_relation",
             value=own.lost_relation if own.lost_relation in labels else "",
             options=["", *sorted(labels)],
-            resets={"lost_fact": ""},
             format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
         )
     table = view.read(
@@ -313,13 +282,15 @@ def lost_facts(pair: Pair) -> None:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
         return
     key = f"lost-facts.{way}.{relation}"
+    seeds = {f"after_{steps}": f"seeds that relearn it in {steps}" for steps in STEPS}
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
-            selection.update(lost_fact=str(table["fact_id"].iloc[rows[0]]))
+            fact = str(table["fact_id"].iloc[rows[0]])
+            selection.open_later("facts", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=fact)
 
     columns_shown = table[
-        ["relation", "subject", "object", "way", "layer", "layers_back", "after_15", "rank", "margin"]
+        ["relation", "subject", "object", "way", "layer", "fitted", "layers_back", *seeds, "rank", "margin"]
     ]
     blocks.table_with_download(
         table,
@@ -330,44 +301,9 @@ def lost_facts(pair: Pair) -> None:
         on_select=picked,
         selection_mode="single-row",
         height=min(38 + 35 * len(table), 320),
-        column_config={"layers_back": "layers put back", "after_15": "seeds that relearn it"},
+        column_config={"layers_back": "layers put back", **seeds},
     )
-    chosen = table[table["fact_id"] == selection.of(CompareSelection).lost_fact]
-    story(pair, (chosen if len(chosen) else table).iloc[0].to_dict())
-
-
-def story(pair: Pair, fact: Mapping[Hashable, Any]) -> None:
-    """Every way that brings one fact back, from the cheapest; its layers are on the page of facts."""
-    ways = []
-    if pd.notna(fact["layer"]):
-        ways.append(filled("the head reads it at layer {layer}", layer=int(fact["layer"])))
-    if fact["fitted"]:
-        ways.append(Markdown("a fitted head reads it at the last layer"))
-    if pd.notna(fact["layers_back"]):
-        ways.append(filled("it is back with the last {n} of the base's layers", n=int(fact["layers_back"])))
-    seeds = {steps: fact[f"after_{steps}"] for steps in STEPS}
-    relearned = ", ".join(f"{back.count('1')} of {len(back)} seeds after {steps}" for steps, back in seeds.items())
-    ways = ways or [Markdown("it comes back by no way without training")]
-    named = pd.notna(fact["subject"])
-    subject, answer = (str(fact[name]) for name in (("subject", "object") if named else ("fact_id", "relation")))
-    st.markdown(
-        filled(
-            "**{subject} → {answer}**: {ways}; {way} in {seeds} steps.",
-            subject=subject,
-            answer=answer,
-            ways=joined("; ", ways),
-            way=RELEARNED,
-            seeds=relearned,
-        )
-    )
-    selection.link(
-        "facts",
-        "This fact, layer by layer",
-        afresh=True,
-        model=pair.tuned,
-        probe_set=pair.probe_set,
-        fact=str(fact["fact_id"]),
-    )
+    st.caption("Select a fact to see it layer by layer.")
 
 
 def relations(pair: Pair) -> None:
@@ -420,6 +356,17 @@ def layers(pair: Pair) -> None:
     if table.empty:
         st.info("No fact was asked of both models under these filters.", icon=":material/filter_alt_off:")
         return
+    widest = table.loc[table["difference"].abs().idxmax()]
+    blocks.tab_sentence(
+        filled(
+            "They lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
+            layer=int(widest["layer"]),
+            model=view.name(pair.tuned),
+            base=view.name(pair.base),
+            now=100 * widest["value"],
+            before=100 * widest["base_value"],
+        )
+    )
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     mode = filters.choose(view, "pair_minus", filters.undefined(table.assign(above_swapped=both), majority=k == 1))
     blocks.figure(
@@ -459,32 +406,6 @@ def layers(pair: Pair) -> None:
             caption=ANSWERS,
             alt="Share of each kind of first answer by layer, for both models",
         )
-    best = view.report(early_exit, pair.run_ids, k)
-    if len(best):
-        st.header("Would reading an earlier layer help?")
-        st.caption(EXIT)
-        exits(pair, best)
-
-
-def exits(pair: Pair, table: pd.DataFrame) -> None:
-    """Last layer, best layer and any layer of both models."""
-    run_rows = table.drop(columns=["run_id", "head", "probe_set", "k"])
-    number = st.column_config.NumberColumn
-    blocks.table_with_download(
-        run_rows,
-        shown=run_rows.assign(model=run_rows["model"].map(pair.view.label)),
-        stamp=pair.stamp(f"early exit, rank ≤ {pair.view.chosen.k}, micro"),
-        name="early-exit",
-        column_config={
-            **{
-                name: number(name.replace("_", " "), format="percent") for name in ("last_layer", "early_exit", "union")
-            },
-            **{name: number(words, format="points") for name, words in _POINTS.items()},
-            "n": number("facts"),
-            "p_value": number("p", format="%.2g"),
-            "model": st.column_config.TextColumn(pinned=True),
-        },
-    )
 
 
 view = open_page(
@@ -496,15 +417,16 @@ else:
     sentence_place = st.container()
     pair = choose(view)
     if pair is not None:
-        words = first_view(pair)
-        if words:
-            with sentence_place:
-                blocks.sentence(words)
-                of_file(pair)
-        below(pair)
         with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab in ("relations", "layers"):
-                {"relations": relations, "layers": layers}[tab](pair)
+            if tab == "relations":
+                if words := first_view(pair):
+                    with sentence_place:
+                        blocks.sentence(words)
+                        of_file(pair)
+                below(pair)
+                relations(pair)
+            elif tab == "layers":
+                layers(pair)
             else:
                 draw_tab: dict[str, Callable[[Any, str], None]] = {
                     "carried": partial(draw_carried_pair, base=pair.base),

@@ -212,8 +212,11 @@ def order(probes: GrammarProbes) -> None:
         words = (
             "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
         )
-        st.markdown(filled(words, pairs=count(len(pairs), "pair"), model=probes.view.name(model)))
+        blocks.tab_sentence(filled(words, pairs=count(len(pairs), "pair"), model=probes.view.name(model)))
     else:
+        words = "Of {pairs} of tasks, {n} can be put in an order in {model}."
+        numbers = {"pairs": count(len(pairs), "pair"), "n": int((pairs["verdict"] != UNRESOLVED).sum())}
+        blocks.tab_sentence(filled(words, model=probes.view.name(model), **numbers))
         blocks.figure(
             drawing(order_matrix, pairs, titles=probes.tasks),
             table=pairs,

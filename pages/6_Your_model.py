@@ -12,6 +12,7 @@ from probing.choices import OWN_MODEL_TABS as TABS
 from probing.facts.requests import INDEPENDENT, VOCABULARY
 from probing.facts.sources import own_facts
 from probing.forgetting.page_when import draw_savings
+from probing.forgetting.ways import KEPT, NOT_RECOVERED
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, end, open_page, open_sample
@@ -230,6 +231,11 @@ def report(result: OwnResult) -> bytes:
 
 def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
     """Draws what every layer knows, and all models that were asked the same facts."""
+    table = result.layers[result.layers["model"] == result.model] if "model" in result.layers else result.layers
+    for best in table.nlargest(1, "value").itertuples():
+        words = "{model} knows most at layer {layer}: {value:.0f} % of {n}."
+        numbers = {"layer": int(best.layer), "value": 100 * best.value, "n": count(int(best.n), "fact")}
+        blocks.tab_sentence(filled(words, model=view.name(result.model), **numbers))
     blocks.figure(
         drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k),
         table=result.layers,
@@ -274,6 +280,10 @@ def ways(view: View, result: OwnResult) -> None:
     st.header("Of the facts that the base knew")
     if result.measure != VOCABULARY:
         st.caption("Ways back are found by ranks among all words.")
+    sizes = result.back.set_index("part")["n"]
+    numbers = {"known": count(int(sizes.sum()), "fact"), "kept": int(sizes[KEPT]), "left": int(sizes[NOT_RECOVERED])}
+    words = "Of {known} that {base} knew {kept:,} are kept, and {left:,} come back by no way."
+    blocks.tab_sentence(filled(words, base=view.name(result.base), **numbers))
     back = result.back[result.back["n"] > 0]
     blocks.table_with_download(
         result.back,

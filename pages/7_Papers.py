@@ -18,10 +18,21 @@ from probing.kernel.figures.looks import common_head
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_tables
-from probing.papers.claims import FAILS, HOLDS, Judged, claims_frame
+from probing.papers.claims import FAILS, HOLDS, UNTESTED, Judged, claims_frame
 from probing.papers.page_figures import FIGURES, PaperView
 from probing.papers.page_tables import TABLES
-from probing.papers.papers import OPEN, PAPERS, counts, reproduced, tiles, with_comparisons
+from probing.papers.papers import (
+    COUNTED,
+    OPEN,
+    PAPERS,
+    counts,
+    missing,
+    on_a_line,
+    reproduced,
+    telling_first,
+    tiles,
+    with_comparisons,
+)
 
 #: Paper -> what is said, and the command, if none of ours is stored.
 MISSING = {
@@ -35,15 +46,17 @@ MISSING = {
 }
 COLOURS = {HOLDS: theme.KEPT, FAILS: theme.NOT_BACK, OPEN: theme.NEUTRAL}
 CAPTION = (
-    "One tile per claim. Green: holds here. Red: does not. Grey: undecided. A click shows the whole claim and its"
-    " numbers."
+    "Green: holds here; red: does not; grey: undecided. Hollow: the paper's numbers, or what it claims; filled: ours;"
+    " tick: 0. Click for all."
 )
 HOW = (
     "A comparison holds if the whole 95 % interval of the difference fulfils it, and fails if no part of the interval"
     " does. A claim holds if all of its comparisons hold. If a model, a model that learned its task, or a probe set is"
-    " missing, the claim is undecided. Of many intervals some miss by chance. Here: the comparison that is closest to"
-    " another verdict. The models here are small and read other sentences than the paper's, so levels differ; patterns"
-    " can be compared."
+    " missing, or neither side has 1 % of what the base knows, a comparison cannot be made. What fine-tuning does is"
+    " compared beside the control, which was trained on without a task. A line has the least and the most of the"
+    " differences, or of the values of a claim that is only shown. Of many intervals some miss by chance. Here: the"
+    " comparison that is closest to another verdict. The models here are small and read other sentences than the"
+    " paper's, so levels differ; patterns can be compared."
 )
 ALL_PANELS = "all"
 
@@ -76,14 +89,14 @@ def choose(view: View) -> tuple[str, ...]:
     return (chosen, head)
 
 
-def say(short: pd.DataFrame) -> None:
-    """The one sentence: how many claims hold."""
-    hold, fail, _ = counts(short)
-    words = (
-        "Of {n} claims {hold} {verb} here and {fail} {do} not; the others need a bigger model or unpublished numbers."
-    )
-    verb, do = ("holds" if hold == 1 else "hold"), ("does" if fail == 1 else "do")
-    blocks.sentence(filled(words, n=len(short), hold=hold, verb=verb, fail=fail, do=do))
+def say(judged: Sequence[Judged]) -> None:
+    """The one sentence: how many comparisons hold."""
+    n = counts(judged)
+    words = "Of {claims} claims {checked} {name} numbers that can be compared"
+    words += ": of their comparisons {hold} here, {fail}, {untested} cannot be made." if n["checked"] else "."
+    hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
+    named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
+    blocks.sentence(filled(words, **named, hold=hold, fail=fail, untested=n[UNTESTED]))
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -101,17 +114,20 @@ def target(claim: Claim) -> tuple[str, str]:
 def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str:
     here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
     asks = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
-    numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference", "beside") if whole[name])
+    numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference") if whole[name])
     compared = f"{whole['compared']}: " if whole["compared"] else ""
     decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
+    lacking = f"<p>Not here: {text(missing(judgement))}.</p>" if short["verdict"] == OPEN and whole["missing"] else ""
     against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""
     words, address = target(judgement.claim)
+    marks = "".join(f'<i class="{of}" style="{place}"></i>' for of, place in on_a_line(short).items())
+    line = f'<span class="line" aria-hidden="true">{marks}</span>' if marks else ""
     return (
         f'<details style="--verdict: {COLOURS[short["verdict"]]}"><summary><b>{text(short["claim"])}</b>'
-        f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{here}"
+        f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{line}{here}"
         f'<span class="why">{text(short["reason"])}</span></summary>'
-        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{against}'
-        f'<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
+        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{lacking}'
+        f'{against}<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
     )
 
 
@@ -176,10 +192,11 @@ sentence_place = st.container()
 chosen = choose(view)
 name = selection.of(PapersSelection).paper
 compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
+judged = telling_first(judged)
 paper_view = PaperView(view, PAPERS[name], compared)
 short = tiles(judged)
 with sentence_place:
-    say(short)
+    say(judged)
 if not compared.ours or not compared.ours.run_ids:
     what, command = MISSING[name]
     blocks.missing(filled("{what}", what=what), command)

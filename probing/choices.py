@@ -119,7 +119,7 @@ class AskSelection:
 
 
 COMPARE_TABS = {
-    "relations": "Relations",
+    "relations": "Lost facts",
     "layers": "Layer by layer",
     "carried": "Does it go by it?",
     "when": "When",
@@ -149,7 +149,6 @@ class CompareSelection:
     compare_tab: str = one_of(tuple(COMPARE_TABS))
     lost_way: str = one_of(("", ALL_LOST, *LISTED_BY), label="How they come back")
     lost_relation: str = noted("", label="Relation")
-    lost_fact: str = ""
     pair_minus: str = segments(tuple(MODES), label="Show", wrap=True)
     lost_training: str = noted("", label="Training", width=360)
     followed_fact: str = noted("", label="Fact", label_visibility="collapsed")

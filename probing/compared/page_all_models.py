@@ -1,20 +1,18 @@
 """All fine-tuned models: what each kept, lost and gained, how far its weights moved, and every number in one table."""
 
-from functools import partial
-
 import pandas as pd
 import streamlit as st
 
 from probing.changes.figures import drift_points
 from probing.choices import CompareSelection
-from probing.compared.report import LOSSES, all_models, by_layer, correlations, drift_and_losses, measures
+from probing.compared.report import LOSSES, all_models, by_layer, drift_and_losses, measures
 from probing.compared.report_evidence import FactRuns
 from probing.facts.figures_pairs import retention_bars
 from probing.facts.runs import pairs
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, go
-from probing.kernel.app.texts import escape
+from probing.kernel.app.texts import escape, filled
 from probing.kernel.figures.looks import set_name, set_order
 from probing.kernel.models.names import head_order
 from probing.kernel.success import in_words
@@ -65,10 +63,6 @@ _POINTS_HOW = (
     " on all weights below it, so a layer can lose something although its own weights did not move."
 )
 _TABLE = "Net loss: base minus model, in points."
-_CORRELATIONS = (
-    "Spearman's rank correlation over fine-tuned models, without the control and other seeds; q is corrected for all"
-    " pairs. Models share tasks and data, so read these as hints."
-)
 
 
 def draw_all_models(view: View, tuned: str) -> None:
@@ -92,6 +86,11 @@ def draw_all_models(view: View, tuned: str) -> None:
     listed = table[~table["model"].isin(view.results_only)].reset_index(drop=True)
     labels = {model: view.label(model) for model in view.all_colours}
     bases = dict(zip(table["model"], table["base"], strict=True))
+    shares = (100 * listed["kept_share"].fillna(listed["now_share"])).dropna()
+    if len(shares):
+        most, least = ((view.name(listed["model"][row]), shares[row]) for row in (shares.index[0], shares.index[-1]))
+        words = "Of {n} models {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."
+        blocks.tab_sentence(filled(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1]))
     if len(listed):
         blocks.figure(
             drawing(retention_bars, listed, k=k, labels=labels),
@@ -108,14 +107,6 @@ def draw_all_models(view: View, tuned: str) -> None:
     measured = view.read(measures, layers)
     _points(view, drift_and_losses(layers, table), labels, stamp)
     _table(view, table, measured, stamp)
-    found = correlations(measured)
-    if len(found):
-        blocks.folded(
-            "Which measures go together?",
-            partial(_together, found, stamp),
-            key="models.correlations",
-            icon="scatter_plot",
-        )
 
 
 def _facts(view: View) -> tuple[str, str]:
@@ -212,22 +203,6 @@ def _range(row: dict) -> str:
         return ""
     low, high = (f"{100 * row[f'seeds_{end}']:.1f}" for end in ("low", "high"))
     return low if low == high else f"{low} to {high}"
-
-
-def _together(pairs_of_measures: pd.DataFrame, stamp: Stamp) -> None:
-    """The rank correlations of measures over models."""
-    words = {name: heading for name, (heading, _, _) in MEASURES.items()}
-    number = st.column_config.NumberColumn
-    blocks.table_with_download(
-        pairs_of_measures,
-        shown=pairs_of_measures.assign(
-            first=pairs_of_measures["first"].map(words), second=pairs_of_measures["second"].map(words)
-        ),
-        stamp=stamp,
-        name="fine-tuning-correlations",
-        column_config={**{name: number(name, format="%.2f") for name in ("rho", "p", "q")}, "n": number("models")},
-    )
-    st.caption(_CORRELATIONS)
 
 
 assert set(PLANE) == set(LOSSES)

@@ -283,6 +283,14 @@ def _measurements(tuning_view: TuningView) -> None:
             format_func=lambda name: MEASURES[name][0],
         )
         panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
+        moved = panel_rows["inside_control"].dropna().astype(bool)
+        words = (
+            "At {n} of {all} points its {measure} changed more than in the control."
+            if len(moved)
+            else "{all} points of its {measure} are stored, and no control to compare them with."
+        )
+        numbers = {"n": int((~moved).sum()), "all": len(moved) or len(panel_rows)}
+        blocks.tab_sentence(filled(words, measure=MEASURES[measure][0], **numbers))
         blocks.figure(
             drawing(
                 evidence_panels,

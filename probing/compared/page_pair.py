@@ -19,7 +19,7 @@ from probing.kernel.models.names import LOGIT_LENS, head_order
 from probing.kernel.relatives import tuned_models
 
 #: Choices of the page's own that are forgotten when other models or facts are chosen.
-NO_LIST = {"lost_way": "", "lost_relation": "", "lost_fact": ""}
+NO_LIST = {"lost_way": "", "lost_relation": ""}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
-"""The report of all fine-tuned models: facts kept, lost and gained, weights moved, yardsticks, and correlations."""
+"""The report of all fine-tuned models: facts kept, lost and gained, weights moved, and yardsticks."""
 
 from collections.abc import Iterator
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,6 @@ from probing.kernel.columns import Columns, floats
 from probing.kernel.fact import EVERY_FACT, Subset
 from probing.kernel.objectives import task_of
 from probing.kernel.relatives import tuned_models
-from probing.kernel.stats.intervals import FEWEST, rank_correlation
-from probing.kernel.stats.paired_tests import benjamini_hochberg
 from probing.kernel.store.database import Database
 from probing.kernel.store.stored import stored_models
 from probing.kernel.success_report import learned
@@ -154,7 +151,6 @@ MEASURE_COLUMNS = Columns(
     "model base objective role stands", _TASK_SCORE, MEASURED, "base_perplexity perplexity_change tasks"
 )
 TUNED, CONTROL, SEED, CONTROL_SEED = ROLES = ("fine-tuned", "control", "another seed", "another seed of the control")
-PAIRS = Columns("first second", floats("rho p q"), "n")
 
 
 def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
@@ -177,25 +173,6 @@ def measures(db: Database, table: pd.DataFrame) -> pd.DataFrame:
     return models.assign(_order=order).sort_values(["base", "_order", "model"], ignore_index=True)[
         list(MEASURE_COLUMNS)
     ]
-
-
-def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """Spearman's rank correlation of every two measures over fine-tuned models; controls and other seeds are left out.
-
-    p is exact up to seven models; q is Benjamini and Hochberg's over all rows. The strongest come first; a pair with
-    fewer models than ``FEWEST`` has no row.
-    """
-    models = table[table["role"] == TUNED]
-    rows = []
-    for first, other in combinations(MEASURED, 2):
-        both = models[[first, other]].dropna()
-        if len(both) >= FEWEST:
-            rho, p = rank_correlation(both[first].tolist(), both[other].tolist())
-            if not np.isnan(rho):
-                rows.append((first, other, rho, p, len(both)))
-    pairs = PAIRS.without("q").frame(rows)
-    pairs["q"] = benjamini_hochberg(pairs["p"].to_numpy()) if len(pairs) else pairs["p"]
-    return pairs.sort_values("rho", key=lambda rho: -rho.abs(), kind="stable", ignore_index=True)[list(PAIRS)]
 
 
 def _row(rows: pd.DataFrame) -> dict[str, object]:

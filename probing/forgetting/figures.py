@@ -19,7 +19,7 @@ LOOKS = {
 }
 _WORDS = dict(zip(WAYS, ("at another layer", "refitted head", "layers put back", "relearned"), strict=True))
 #: Left ends of the three columns, and the width of a block.
-_COLUMNS, _WIDTH = (0.0, 0.4, 0.72), 0.045
+_COLUMNS, _WIDTH = (0.0, 0.38, 0.66), 0.045
 #: Least height of a part with its label, and the gap between two.
 _LEAST, _GAP = 6.0, 2.5
 _HEIGHT, _SMALL, _LARGE = 410, 13, 16
@@ -41,7 +41,7 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
         _ribbon(figure, 0, top if kind == GAINED else source, top, size, theme.faint(colour, 0.34))
         source += size if kind != GAINED else 0
         name = "" if kind == BACK else kind
-        hover = f"<b>{words}</b>: {int(kinds.loc[kind, 'n']):,} facts, {int(size)} of 100"
+        hover = f"<b>{words}</b>: {int(kinds.loc[kind, 'n']):,} facts, {int(size)} %"
         _block(figure, 1, top, size, colour, name, hover)
         # What comes back has no room at the right, where its band divides.
         labels.append((_COLUMNS[1], top + size / 2, int(size), words, name, hover, kind == BACK))
@@ -56,9 +56,9 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
     figure.update_layout(margin={"l": 4, "r": 4, "t": 44, "b": 4})
     figure.update_xaxes(visible=False, range=[-0.01, 1.12])
     figure.update_yaxes(visible=False, range=[bottom + 3, -3])
-    for place, words in zip(
-        _COLUMNS, (f"100 facts that<br>{theme.plain(base)} knew", theme.plain(model)), strict=False
-    ):
+    known = int(kinds.drop(GAINED, errors="ignore")["n"].sum())
+    headings = (f"{known:,} facts that<br>{theme.plain(base)} knew", theme.plain(model))
+    for place, words in zip(_COLUMNS, headings, strict=False):
         theme.heading(figure, f"<b>{words}</b>", place, align="left", font_size=_SMALL)
     return figure
 
@@ -73,7 +73,7 @@ def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> lis
         end, share = places[row.part]
         _ribbon(figure, 1, source, end, share, theme.faint(theme.BACK, 0.34))
         note = f"<br>{theme.plain(row.note)}" if row.note else ""
-        hover = f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} of 100{note}<br>click to list them"
+        hover = f"<b>{_WORDS[row.part]}</b>: {row.n:,} facts, {row.per_100:.1f} %{note}<br>click to list them"
         _block(figure, 2, end, share, theme.BACK, row.part, hover)
         labels.append((_COLUMNS[2], end + share / 2, int(share), _WORDS[row.part], row.part, hover))
         source += share
@@ -143,7 +143,7 @@ def _label(
         x=[place],
         y=[y],
         mode="text",
-        text=[f"<span style='font-size:{_LARGE}px'><b>{size}</b></span> {words}"],
+        text=[f"<span style='font-size:{_LARGE}px'><b>{size} %</b></span> {words}"],
         textposition=f"middle {side}",
         textfont={"size": _SMALL},
         customdata=[[name]] if name else None,

@@ -23,6 +23,7 @@ from probing.kernel.app.frame import View
 from probing.kernel.app.texts import filled
 from probing.kernel.figures.looks import set_name
 from probing.kernel.objectives import CONTROL
+from probing.kernel.recipe import protection_in_words
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 _PREVENTION_CAPTION = (
@@ -77,6 +78,11 @@ def draw_prevention(view: View, tuned: str) -> None:
     # Only what was asked as many facts lies on one scale with the recipes. One model is drawn.
     means = means[same & means["facts"].isin(points_here["asked"]) & means["score"].notna()].head(len(MEANS))
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
+    scored = points_here[~points_here["control"] & points_here["kept"].notna()].sort_values("kept", ascending=False)
+    for best in scored.head(1).itertuples():
+        words = "Of {n} recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
+        numbers = {"n": len(scored), "kept": 100 * best.kept, "score": best.score}
+        blocks.tab_sentence(filled(words, best=protection_in_words(best.protection), **numbers))
     blocks.figure(
         drawing(prevention_points, points_here, means),
         table=pd.concat([points_here, means]) if len(means) else points_here,
@@ -129,6 +135,17 @@ def draw_when(view: View, tuned: str) -> None:
     )
     table = _of(run, view.read(report_series.steps, both, (probe_set,), k))
     events = _of(run, view.read(report_series.events, both[:1], (probe_set,), k))
+    half = float(events["half_lost_step"].iloc[0]) if len(events) else float("nan")
+    last = table[table["model"] == run["model"]].sort_values("step").iloc[-1]
+    blocks.tab_sentence(
+        filled(
+            "{model} has lost half of the facts at least once {when}; after {last:,} it knows {kept:.0f} % of them.",
+            model=view.name(run["model"]),
+            when="at no state" if pd.isna(half) else f"by step {half:,.0f}",
+            last=int(last["step"]),
+            kept=100 * last["kept_share"],
+        )
+    )
     blocks.figure(
         drawing(
             over_training,
@@ -137,7 +154,7 @@ def draw_when(view: View, tuned: str) -> None:
             model=both[0],
             control=both[1] if len(both) > 1 else "",
             names=[view.label(name) for name in both],
-            half=float(events["half_lost_step"].iloc[0]) if len(events) else float("nan"),
+            half=half,
         ),
         table=table,
         stamp=stamp,

@@ -71,11 +71,12 @@ class Check(Frozen):
     in_turn: Mapping[str, tuple[Value, ...]] = Field(default_factory=dict)
     #: Rows of a quantity of which both are taken as shares.
     share_of: Rows | None = None
-    #: Rows in place of the first quantity's, such as a control's: a yardstick without a verdict.
-    beside: Rows = Field(default_factory=dict)
+    #: Whether the control takes the base's place where it is stored, as training without a task changes a model, too.
+    control: bool = False
     #: A report that has the difference of some of the pairs; it is used instead of the two intervals.
     paired: Difference | None = None
-    relation: Literal[">", "<", "about"]
+    #: Empty if the quantity is shown and decides nothing.
+    relation: Literal[">", "<", "about", ""] = ""
     #: In units of the columns; ``about`` is at most this far apart.
     margin: float = Field(0.0, ge=0)
     depth: int = Field(12, ge=1)
@@ -109,13 +110,15 @@ class Check(Frozen):
 
 
 class Claim(Frozen):
-    """A claim of a paper's text; ``check`` is None if no two quantities with intervals decide it."""
+    """A claim of a paper's text; ``unchecked`` says why nothing decides it, and a check beside it only shows ours."""
 
     name: str
     says: str
     where: str
     #: Its number in short; empty if the paper draws it and prints none.
     printed: str = ""
+    #: Its number, or the least and the most of them, in the unit of what the check compares.
+    numbers: tuple[float, ...] = Field((), max_length=2)
     unchecked: str = ""
     #: What the paper's own tables say to the contrary.
     against: str = ""
@@ -124,7 +127,7 @@ class Claim(Frozen):
 
     @model_validator(mode="after")
     def _is_checked_or_says_why_not(self) -> Self:
-        if bool(self.unchecked) == bool(self.check):
+        if bool(self.unchecked) == bool(self.check and self.check.relation):
             raise ValueError(f"the claim {self.name!r} has a check and unchecked, or neither; expected one of them")
         return self
 

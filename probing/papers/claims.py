@@ -1,5 +1,6 @@
 """A paper that is reproduced, and whether its claims with a check hold for stored results: one judge for all."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ import pandas as pd
 
 from probing.facts.report_pairs import joined
 from probing.kernel.errors import OptionError, PublishedError
+from probing.kernel.objectives import CONTROL
 from probing.kernel.published import Check, Claim, Columns, Comparison, Published, Rows
 from probing.kernel.stats.intervals import wider
 from probing.kernel.store.database import Database
@@ -24,8 +26,9 @@ UNLEARNED = ("not learned", "cannot tell")
 #: Columns that name models, that name other things a reader knows by their values alone, and that count layers.
 _MODELS, _NAMED, _LAYERS = ("model", "base"), ("probe_set", "task"), ("layer", "n")
 _ENDS = ("", "_low", "_high")
-#: The numbers of a comparison; ``beside`` is its yardstick's difference.
-_SIDES = ("first", "second", "difference", "beside")
+_SIDES = ("first", "second", "difference")
+#: A smaller share of what the base knows is no knowledge that a layer or task could have lost.
+LEAST, NOTHING = 0.01, "a side that knows 1 % of what the base knows"
 COMPARED = ("claim", "compared", "verdict", *(f"{side}{end}" for side in _SIDES for end in _ENDS), "paired", "missing")
 CLAIMS = ("claim", "where", "verdict", "asks", "compared", *_SIDES, "counts", "missing", "shown")
 
@@ -56,7 +59,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with its verdict, which is empty without a check, and its comparisons: ``COMPARED``."""
+    """A claim with its verdict, which is empty if nothing decides it, and its comparisons: ``COMPARED``."""
 
     claim: Claim
     verdict: str
@@ -75,7 +78,7 @@ def _judged(claim: Claim, quantities: "Quantities | None") -> Judged:
     rows = [_compared(claim.name, claim.check, comparison, quantities) for comparison in claim.check.comparisons()]
     table = pd.DataFrame(rows, columns=list(COMPARED))
     # One comparison that fails refutes a claim about all of them, whatever else is missing.
-    verdict = next((word for word in (FAILS, UNTESTED, UNSURE) if word in set(table["verdict"])), HOLDS)
+    verdict = next((word for word in (FAILS, UNTESTED, UNSURE, HOLDS) if word in set(table["verdict"])), "")
     return Judged(claim, verdict, table)
 
 
@@ -86,18 +89,20 @@ def _compared(name: str, check: Check, comparison: Comparison, quantities: "Quan
         "missing": "",
         "paired": False,
     }
+    row["verdict"] = UNTESTED if check.relation else ""
     if quantities is None:
-        return row | {"verdict": UNTESTED, "missing": "results"}
+        return row | {"missing": "results"}
     try:
-        sides, difference, paired = quantities.compared(check, comparison)
+        sides, difference, paired, beside = quantities.compared(check, comparison)
     except Missing as missing:
-        return row | {"verdict": UNTESTED, "missing": str(missing)}
-    row["compared"] = in_words(comparison.of, check.depth, quantities.layers)
-    numbers = {**sides, "difference": difference, **quantities.beside(check, comparison)}
+        return row | {"missing": str(missing)}
+    row["compared"] = in_words(comparison.of, check.depth, quantities.layers) + beside
+    numbers = {**sides, "difference": difference}
     ends = {
         f"{side}{end}": value for side, interval in numbers.items() for end, value in zip(_ENDS, interval, strict=True)
     }
-    return row | ends | {"paired": paired, "verdict": verdict(difference, check.relation, check.margin)}
+    decided = verdict(difference, check.relation, check.margin) if check.relation else ""
+    return row | ends | {"paired": paired, "verdict": decided}
 
 
 def in_words(of: Rows, depth: int, layers: int = 0) -> str:
@@ -110,6 +115,19 @@ def in_words(of: Rows, depth: int, layers: int = 0) -> str:
         return f"layer {' and '.join(map(str, read))} of {layers or depth}"
 
     return ", ".join(said(column, value) for column, value in of.items())
+
+
+def _of_control(check: Check, comparison: Comparison) -> tuple[Check, Comparison]:
+    """The same with the control in the base's place; a change since the base becomes one beside the control's."""
+
+    def of(rows: Rows) -> Rows:
+        return {name: CONTROL if name in _MODELS and value == OF_THE_BASE else value for name, value in rows.items()}
+
+    first, second = comparison.first, comparison.second
+    second = {**first, "model": CONTROL} if second is None else of(second)
+    whole = None if check.share_of is None else of(check.share_of)
+    check = check.model_copy(update={"share_of": whole, "paired": None})
+    return check, comparison._replace(first=of(first), second=second)
 
 
 def our_layer(layer: int, depth: int, layers: int) -> int:
@@ -158,23 +176,19 @@ class Quantities:
         self._tables: dict[tuple, pd.DataFrame] = {}
         self._learned = verdicts_by_model(learned(db, tuple(subject.models.values())))
 
-    def compared(self, check: Check, comparison: Comparison) -> tuple[dict[str, Interval], Interval, bool]:
-        """Both quantities by side, their difference, and whether that is paired; ``Missing`` if one is not stored."""
+    def compared(self, check: Check, comparison: Comparison) -> tuple[dict[str, Interval], Interval, bool, str]:
+        """Both quantities by side, their difference, whether that is paired, and what the base was replaced by, in
+        words; ``Missing`` if one is not stored.
+        """
         missing = Missing("results")
-        for choice in self._subject.choices:
+        ways = [_of_control(check, comparison)] * check.control + [(check, comparison)]
+        for (asked, pair), choice in itertools.product(ways, self._subject.choices):
             try:
-                return self._compared(check, comparison, choice)
+                words = "" if (asked, pair) == (check, comparison) else ", beside the control"
+                return *self._compared(asked, pair, choice), words
             except Missing as error:
                 missing = error
         raise missing
-
-    def beside(self, check: Check, comparison: Comparison) -> dict[str, Interval]:
-        """The difference of the yardstick beside a comparison; empty if there is none."""
-        of, first = ({**rows, **check.beside} for rows in (comparison.of, comparison.first))
-        try:
-            return {"beside": self.compared(check, comparison._replace(of=of, first=first))[1]} if check.beside else {}
-        except Missing:
-            return {}
 
     def _compared(
         self, check: Check, comparison: Comparison, choice: Mapping[str, Any]
@@ -198,6 +212,11 @@ class Quantities:
             raise Missing("; ".join(missing))
         if comparison.second is None:
             return {}, sides["first"], True
+        if check.share_of or check.report.startswith("facts "):
+            of_base = {**comparison.first, "model": OF_THE_BASE}
+            known = 1 if check.share_of else quantity(of_base).value
+            if max(side.value for side in sides.values()) < LEAST * known:
+                raise Missing(NOTHING)
         if check.paired is not None:
             try:
                 rows = {**comparison.of, **check.paired.where}
@@ -307,10 +326,10 @@ def claims_frame(judged: Sequence[Judged]) -> pd.DataFrame:
 def deciding(judged: Judged) -> pd.Series | None:
     """The comparison closest to the other verdict: of those that hold the weakest, of those that fail the strongest."""
     table, check = judged.compared, judged.claim.check
-    tested = table[table["verdict"].ne(UNTESTED)]
+    tested = table[table["difference"].notna()]
     if check is None or tested.empty:
         return None
-    there = next(verdict for verdict in (FAILS, UNSURE, HOLDS) if verdict in set(tested["verdict"]))
+    there = next(verdict for verdict in (FAILS, UNSURE, HOLDS, "") if verdict in set(tested["verdict"]))
     tested = tested[tested["verdict"].eq(there)]
     value = tested["difference"].astype("float64")
     towards = -value.abs() if check.relation == "about" else value if check.relation == ">" else -value

@@ -1,6 +1,8 @@
 """The papers that are reproduced, and their claims in short: its number, ours, the verdict, and the reason."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -71,12 +73,13 @@ def reproduced(db: Database | None, paper: str, *subject: str) -> tuple[Reproduc
     return reproduction, PAPERS[paper].judge(db, reproduction.ours)
 
 
-TILE = ("claim", "paper", "here", "verdict", "reason")
+TILE = ("claim", "paper", "here", "verdict", "reason", "paper_low", "paper_high", "here_low", "here_high")
 #: The verdict of a claim that neither holds nor fails.
 OPEN = "undecided"
 _DRAWN = "drawn, no number"
 #: Verdict on a comparison -> its word after a count of one, and of several.
-_COUNTED = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNSURE: ("within chance", "within chance")}
+COUNTED = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail"), UNSURE: ("within chance", "within chance")}
+COUNTED[UNTESTED] = ("cannot be made", "cannot be made")
 _LEARNED = " (not shown to have learned its task)"
 
 
@@ -89,16 +92,59 @@ def tiles(judged: Sequence[Judged]) -> pd.DataFrame:
             _here(judgement),
             judgement.verdict if judgement.verdict in (HOLDS, FAILS) else OPEN,
             _reason(judgement),
+            *_ends(judgement.claim.numbers or _claimed(judgement.claim.check)),
+            *_ends(judgement.compared["difference"].dropna()),
         )
         for judgement in judged
     ]
     return pd.DataFrame(rows, columns=list(TILE))
 
 
-def counts(table: pd.DataFrame) -> tuple[int, int, int]:
-    """How many claims hold, do not hold, and cannot be judged."""
-    hold, fail = (int(table["verdict"].eq(verdict).sum()) for verdict in (HOLDS, FAILS))
-    return hold, fail, len(table) - hold - fail
+def _ends(numbers: Iterable[float]) -> tuple[float, float]:
+    found = [float(number) for number in numbers]
+    return (min(found), max(found)) if found else (math.nan, math.nan)
+
+
+def _claimed(check: Check | None) -> tuple[float, ...]:
+    """The differences that a claim without a number allows; infinite to one side."""
+    if check is None or not check.relation:
+        return ()
+    sides = {"<": (-math.inf, -check.margin), ">": (check.margin, math.inf), "about": (-check.margin, check.margin)}
+    return sides[check.relation]
+
+
+def on_a_line(short: Mapping[str, Any]) -> dict[str, str]:
+    """Left end and width of 0, the paper's mark and ours on one line, in per cent, as CSS; none if ours is lacking."""
+    ends = {"zero": (0.0, 0.0)} | {of: (short[f"{of}_low"], short[f"{of}_high"]) for of in ("paper", "here")}
+    finite = [end for pair in ends.values() for end in pair if math.isfinite(end)]
+    room = 0.08 * (max(finite) - min(finite)) or 1.0
+    least, most = min(finite) - room, max(finite) + room
+    places = {
+        of: [100 * (min(max(end, least), most) - least) / (most - least) for end in pair]
+        for of, pair in ends.items()
+        if not math.isnan(pair[0])
+    }
+    css = {of: f"--l: {low:.1f}; --w: {high - low:.1f}" for of, (low, high) in places.items()}
+    return css if "here" in css else {}
+
+
+def telling_first(judged: Sequence[Judged]) -> tuple[Judged, ...]:
+    """Decided claims, then those of which a comparison was made, those with a number of ours, and the others."""
+
+    def place(judgement: Judged) -> tuple[bool, bool, bool]:
+        verdicts = judgement.compared["verdict"]
+        made, ours = verdicts.isin([HOLDS, FAILS, UNSURE]).any(), judgement.compared["difference"].notna().any()
+        return judgement.verdict not in (HOLDS, FAILS), not made, not ours
+
+    return tuple(sorted(judged, key=place))
+
+
+def counts(judged: Sequence[Judged]) -> dict[str, int]:
+    """How many claims there are, how many of them name numbers that can be compared, and the verdicts on these."""
+    checked = [judgement for judgement in judged if judgement.claim.check and judgement.claim.check.relation]
+    verdicts = pd.concat([judgement.compared["verdict"] for judgement in checked] or [pd.Series(dtype=str)])
+    by_verdict = {verdict: int(verdicts.eq(verdict).sum()) for verdict in (HOLDS, FAILS, UNSURE, UNTESTED)}
+    return {"claims": len(judged), "checked": len(checked), **by_verdict}
 
 
 def with_comparisons(judged: Sequence[Judged]) -> pd.DataFrame:
@@ -133,8 +179,11 @@ def _here(judged: Judged) -> str:
     row, check = deciding(judged), judged.claim.check
     if row is None or check is None or pd.isna(row["difference"]):
         return ""
+    if not check.relation and len(numbers := judged.compared["difference"].dropna()) > 1:
+        return f"{_number(check, numbers.min())} to {_number(check, numbers.max())}"
     sides = [_number(check, row[side]) for side in ("first", "second") if pd.notna(row[side])]
-    numbers = " against ".join(sides) if len(sides) == 2 else _number(check, row["difference"], signed=True)
+    alone = _number(check, row["difference"], signed=bool(check.relation))
+    numbers = " against ".join(sides) if len(sides) == 2 else alone
     named = ", ".join(PROBE_SETS.get(name, name) for name in row["compared"].split(", "))
     return numbers + (f" ({named})" if named else "")
 
@@ -142,9 +191,9 @@ def _here(judged: Judged) -> str:
 def _number(check: Check, value: float, *, signed: bool = False) -> str:
     """A share in per cent, a difference of shares in points, all else in its own unit."""
     column = check.columns[0]
-    if check.report == "changes values" or column in ("expected_layer", "perplexity", "log_change"):
+    if check.report == "changes values" or column in ("expected_layer", "k_weights", "perplexity", "log_change"):
         words = f"{value:{'+' if signed else ''}{',.0f' if abs(value) >= 100 else '.2g'}}"
-    elif signed or column in ("change", "gain"):
+    elif signed or column in ("change", "mean_change", "gain"):
         words = f"{100 * value:+.1f} points"
     else:
         words = f"{100 * value:.1f} %"
@@ -154,15 +203,13 @@ def _number(check: Check, value: float, *, signed: bool = False) -> str:
 def _reason(judged: Judged) -> str:
     """One line: what decides, or what is missing."""
     table, n = judged.compared, len(judged.compared)
-    if not n:
+    if judged.claim.unchecked:
         return judged.claim.unchecked
-    by_outcome = {words: int(table["verdict"].eq(verdict).sum()) for verdict, words in _COUNTED.items()}
-    parts = [f"{count} {words[count > 1]}" for words, count in by_outcome.items() if count]
-    words = [f"of {n} comparisons {', '.join(parts)}"] if parts else []
-    if table["verdict"].eq(UNTESTED).any():
-        words.append(f"needs {missing(judged)}")
-    line = "; ".join(words)
-    return f"{line[:1].upper()}{line[1:]}."
+    if table["verdict"].eq(UNTESTED).all():
+        return f"Needs {missing(judged)}."
+    by_outcome = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in COUNTED}
+    parts = [f"{count} {COUNTED[verdict][count > 1]}" for verdict, count in by_outcome.items() if count]
+    return f"Of {n} comparisons {', '.join(parts)}."
 
 
 def missing(judged: Judged) -> str:

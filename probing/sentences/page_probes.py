@@ -131,7 +131,7 @@ def _options(view: View, stored: list[str], protocol: str) -> None:
 def _title(probes: ShownProbes) -> None:
     """How many properties need the first model."""
     best = probes.panels.best
-    st.header(
+    blocks.tab_sentence(
         filled(
             "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
             read=int(best["read"].sum()),

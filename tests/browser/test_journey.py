@@ -95,6 +95,8 @@ WITHOUT_PICTURE = {
     ("papers", "figures"),
     ("methods", "*"),
 }
+#: Those that need no sentence: forms, lists, reference, a figure that the paper describes, and what the sample lacks.
+WITHOUT_ANSWER = WITHOUT_PICTURE - {("papers", "tables")} | {("own_model", "new"), ("own_model", "ways")}
 #: What is visible: words above the tabs and in the open one, those of captions, the place of the first picture of each
 #: of both parts, and what stands above its end, without the text of pictures, tiles and tables.
 LOOK = r"""() => {
@@ -126,13 +128,15 @@ LOOK = r"""() => {
         part.picture = {top: top - from, end: bottom - from};
         part.above = texts.filter(([one, end]) => one === part && end <= bottom).map(([, , text]) => text).join(' ');
     }
-    return {...parts, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
+    const answers = [...main.querySelectorAll('.st-key-answer, .st-key-answer-tab')].map(one => one.innerText);
+    return {...parts, answers, tabs: Boolean(panel), height: main.getBoundingClientRect().height};
 }"""
-#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, and in names are
-#: none.
+#: The interval of a value is one quantity with it; numbers of layers, years, ranks to choose from, in names, and of
+#: tiles that are seen are none.
 INTERVAL = re.compile(r"\([^()]* to [^()]*\)")
 NAMES = re.compile(
     r"\b(?:19|20)\d\d\b|[Ll]ayers? \d+(?:(?:,| and| to) \d+)*|\S*[A-Za-z]-\d+\S*|P@\d+|F1|Of 100|≤ \d+|\b1(?=\s+≤)"
+    r"|Of \d+ claims \d+"
 )
 
 
@@ -219,6 +223,14 @@ def test_no_tab_has_many_words_and_all_of_them_have_fewer_than_before(looks, tou
     print(tabs, above)
     assert {path: words for path, words in {**tabs, **above}.items() if words > TAB} == {}
     assert sum(tabs.values()) + sum(above.values()) <= EVERY_TAB
+
+
+@pytest.mark.slow
+def test_every_tab_has_a_sentence_of_its_own_that_is_made_from_numbers(looks, tour):
+    asked = [one for one in LINKS if not {(one.page, one.tab), (one.page, "*")} & WITHOUT_ANSWER]
+    said = {one.path: (one.page, next(reversed(seen(looks, tour, one.path)["answers"]), "")) for one in asked}
+    assert [path for path, (page, words) in said.items() if page != "home" and not re.search(r"\d", words)] == []
+    assert len({*said.values()}) == len(said), "no two tabs have one sentence"
 
 
 @pytest.mark.slow

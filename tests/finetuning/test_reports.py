@@ -2,18 +2,17 @@
 
 import json
 import math
-from itertools import permutations
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from probing.compared.report import CONTROL as CONTROL_ROLE
-from probing.compared.report import LOSSES, SEED, TUNED, by_layer, correlations, measures
+from probing.compared.report import LOSSES, SEED, TUNED, by_layer, measures
 from probing.compared.report_evidence import FactRuns, evidence
 from probing.kernel.registry import REPOSITORY, read_registry
 from probing.kernel.relatives import Relatives, beside, kin, tuned_models
-from probing.kernel.stats.intervals import rank_correlation, wilson_mean
+from probing.kernel.stats.intervals import wilson_mean
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table, write_table
@@ -158,7 +157,6 @@ def test_a_row_of_all_models_is_made_of_its_layers(db: Database):
         assert row["cka_last"] == pytest.approx(planted_value(model, "cka-mean", LAST, 255))
         assert row["drift"] == pytest.approx(np.mean([0.02 * layer for layer in above]))
     assert math.isnan(table.loc[SQUAD.name, "facts_lost"]) and table.loc[CONTROL.name, "verdict"] == "control"
-    assert correlations(table.reset_index()).empty, "three models are too few"
 
 
 def test_drift_is_joined_with_what_the_same_layer_lost(db: Database):
@@ -171,40 +169,6 @@ def test_drift_is_joined_with_what_the_same_layer_lost(db: Database):
     assert points.at[(COLA.name, 3), "perplexity_cost"] == pytest.approx(cost)
     assert points.at[(COLA.name, 3), "cka_lost"] == pytest.approx(1 - planted_value(COLA, "cka-mean", 3, 255))
     assert set(LOSSES) <= set(points)
-
-
-def test_a_rank_correlation_is_exact_of_few_pairs():
-    first, second = [1, 2, 3, 4, 5], [10, 30, 20, 50, 40]
-
-    def of(order) -> float:
-        return float(np.corrcoef(np.argsort(np.argsort(first)), np.argsort(np.argsort(order)))[0, 1])
-
-    rho, p = rank_correlation(first, second)
-    every = [abs(of(order)) for order in permutations(second)]
-    assert rho == pytest.approx(of(second)) and p == pytest.approx(np.mean([one >= abs(rho) - 1e-9 for one in every]))
-    assert all(map(math.isnan, rank_correlation([1, 1, 1], [1, 2, 3]))) and all(
-        map(math.isnan, rank_correlation([], []))
-    )
-    assert rank_correlation(range(9), range(9))[0] == pytest.approx(1.0)
-
-
-def test_correlations_leave_controls_and_seeds_out_and_say_how_many_models_they_are_of():
-    rows = [{"model": str(n), "role": TUNED, "emd": n, "drift": n * n, "cka_last": 1 - n} for n in range(6)]
-    rows += [{"model": "control", "role": CONTROL_ROLE, "emd": 9, "drift": -9, "cka_last": 9}]
-    table = pd.DataFrame(rows).reindex(
-        columns=[
-            "model",
-            "role",
-            *("probes_first", "probes_mean", "facts_lost", "perplexity"),
-            "emd",
-            "entropy_change",
-            "cka_last",
-            "drift",
-        ]
-    )
-    found = correlations(table)
-    assert len(found) == 3 and set(found["n"]) == {6} and set(found["rho"].round(9)) == {1.0, -1.0}
-    assert found["p"].tolist() == pytest.approx([2 / 720] * 3)
 
 
 SNAPSHOT = REPOSITORY / "data" / "snapshot"

@@ -211,6 +211,17 @@ def pauses(monkeypatch) -> list[str]:
     return found
 
 
+def answers(app: Any, inside: bool = False) -> list[str]:
+    """The computed sentences of a page and of its open tab, without the signs of markup."""
+    children = app.main.children.values() if isinstance(app, AppTest) else app.children.values()
+    found = [
+        str(one.value).replace("\\", "").replace("**", "") for one in children if inside and one.type == "markdown"
+    ]
+    for block in (one for one in children if hasattr(one, "children")):
+        found += answers(block, inside or getattr(block.proto, "id", "").endswith(("-answer", "-answer-tab")))
+    return found
+
+
 def charts(app: AppTest) -> list[dict]:
     """The figures of a page."""
     return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]

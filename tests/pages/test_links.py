@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -16,7 +17,7 @@ from probing.kernel.app.page_figures import page_figure
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
-from tests.pages.conftest import PAGES, opening, words
+from tests.pages.conftest import PAGES, answers, opening, words
 from tests.pages.every_tab import links_to_tabs
 from tests.planted_store import VARIANTS, PlantedRun, plant_runs
 
@@ -103,6 +104,23 @@ def choose(app: AppTest, page: str, done: set[str]) -> bool:
             elif choices := fields[name].metadata.get("choices"):
                 one.set_value(next(value for value in reversed(choices) if value != one.value and value != ""))
     return len(done) > before
+
+
+#: Forms, lists and reference.
+WITHOUT_ANSWER = {"own", "new", "space", "figures"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "methods"])
+def test_every_tab_has_a_sentence_with_numbers_of_its_own_or_says_what_is_missing(open_page, page):
+    said = []
+    for tab in links_to_tabs(page):
+        app = open_page(page, tab)
+        if not {*tab.values()} & WITHOUT_ANSWER:
+            of_tab = answers(app)[-1:]
+            lacking = app.main.get("info") or app.main.code
+            assert lacking or re.search(r"\d", "".join(of_tab)), (tab, of_tab)
+            said += [] if lacking else of_tab
+    assert len({*said}) == len(said)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -3,6 +3,7 @@ every claim.
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from probing.kernel.store.parquet import write_table
 from probing.papers.papers import PAPERS
 from tests.edges_planted import plant_edge_runs
 from tests.forgetting_planted import plant_forgetting
-from tests.pages.conftest import numbers_in, opening, plain, visited, words
+from tests.pages.conftest import answers, numbers_in, opening, plain, visited
 from tests.planted_store import PlantedRun, plant_runs, planted_facts, planted_rank
 from tests.sentences_planted import BASE, COLA, CONTROL, TASKS, PlantedSentenceRun, plant_changes, plant_sentence_runs
 
@@ -117,14 +118,12 @@ def test_every_claim_is_a_tile_with_a_verdict_and_the_sentence_counts_them(see, 
     assert not app.exception and not app.main.code
     shown, claims = tiles(app), PAPERS[name].numbers.claims
     assert shown.count("<details") == shown.count('class="why"') == len(claims)
-    (sentence,) = [one for one in plain(app).split("\n") if "claims" in one and "unpublished" in one]
-    n, hold, fail = numbers_in(sentence)
-    assert n == len(claims)
-    assert (shown.count("Holds ·"), shown.count("Does not hold ·"), shown.count("Undecided ·")) == (
-        hold,
-        fail,
-        n - hold - fail,
-    )
+    n, checked, *made = numbers_in(answers(app)[0])
+    assert (n, checked) == (len(claims), sum(not claim.unchecked for claim in claims)) and len(made) in (0, 3)
+    verdicts = re.findall(r"<span>(Holds|Does not hold|Undecided) ·", shown)
+    assert len(verdicts) == n and verdicts == sorted(verdicts, key="Undecided".__eq__), "decided claims are first"
+    # Ours is on the line of every tile that has a number of ours.
+    assert shown.count('class="line"') == shown.count('<span class="here">Here')
 
 
 def test_every_published_cell_of_table_3_is_shown_and_ours_is_counted_from_the_planted_ranks(see):
@@ -215,6 +214,6 @@ def test_a_store_with_only_a_users_own_facts_has_the_page_with_empty_cells(tmp_p
     snapshot = plant_runs(tmp_path / "own", [PlantedRun("mine", probe_set="own", facts=OWN)])
     look = opening(snapshot, tmp_path / "cache", monkeypatch)
     app = look("papers")
-    assert not app.exception and "Of 15 claims 0 hold here and 0 do not" in words(app)
+    assert not app.exception and answers(app)[0].startswith("Of 15 claims 9 name")
     assert table(app, "published_facts", "probed")["probed"].fillna(0).eq(0).all()
     assert not look("papers", papers_tab="figures", figure="4").exception

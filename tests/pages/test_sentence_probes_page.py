@@ -7,7 +7,7 @@ import pytest
 
 from probing.sentences.examples import FIRST, MEAN
 from probing.sentences.numbers import Cell
-from tests.pages.conftest import charts, numbers, numbers_in, opening, plain, words
+from tests.pages.conftest import answers, charts, numbers, numbers_in, opening, plain, words
 from tests.planted_relatives import BASE, LAYERS
 from tests.sentences_planted import BIGRAM, PlantedSentenceRun, dev_right, gold, plant_sentence_runs, predicted
 from tests.tiny_models import save
@@ -61,9 +61,7 @@ def panel(app, title: str) -> dict:
 
 def test_the_title_counts_what_beats_both_baselines_and_a_panel_names_the_layer_that_dev_chose(look):
     app = look()
-    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in [
-        one.value for one in app.header
-    ]
+    assert f"2 of 3 properties need {BASE.name}; for 1, length and words alone do as well." in answers(app)
     of_dev = dev_right(PlantedSentenceRun(BASE, BIGRAM))
     best = max(
         (Cell(pooling, layer) for pooling in (FIRST, MEAN) for layer in LAYERS),

@@ -24,6 +24,7 @@ from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import write_table
 from probing.papers import claims as judging
 from probing.papers import edge_probing as tables
+from probing.papers import papers
 from probing.papers.claims import (
     FAILS,
     HOLDS,
@@ -69,9 +70,14 @@ PLANTED = {
     ("guesser", "trex", 8): 0.01,
     ("control", "trex", 8): 0.45,
     ("undefined", "trex", 8): math.nan,
+    ("floored", "trex", 8): 0.004,
+    ("floored", "trex", 4): 0.0005,
 }
 SUBJECT = Subject(
-    {"base": "base", "TUNED": "tuned", "GUESSER": "guesser", "UNDEFINED": "undefined", "CONTROL": "control"}
+    {
+        name if name in ("base", "control") else name.upper(): name
+        for name in dict.fromkeys(model for model, *_ in PLANTED)
+    }
 )
 CHECK = {
     "asks": "",
@@ -112,6 +118,7 @@ def planted(monkeypatch):
             says="It is so.",
             where="Section 1",
             shown={"page": "home"},
+            unchecked="" if check.get("relation", "<") else "No bound.",
             check=Check(**{**CHECK, **check}),
         )
         return judge(object(), [claim], SUBJECT)[0]
@@ -191,13 +198,45 @@ def test_a_paired_difference_is_used_where_a_report_gives_it(planted):
     assert found.compared["difference_high"].iloc[1] == -0.008
 
 
-def test_a_yardstick_stands_beside_a_comparison_and_does_not_decide(planted):
-    named = {"for_each": {"probe_set": ("trex", "google_re")}, "where": {"layer": 12}, "first": {"model": "TUNED"}}
-    alone, found = planted(**named), planted(**named, beside={"model": "CONTROL"})
-    assert found.verdict == alone.verdict and alone.compared["beside"].isna().all()
-    # 0.45 - 0.50 on T-REx; the control was not asked the other set, which is nobody's fault.
-    assert found.compared["beside"].iloc[0] == pytest.approx(-0.05) and math.isnan(found.compared["beside"].iloc[1])
-    assert found.compared["missing"].tolist() == ["", ""]
+def test_the_control_takes_the_bases_place_where_it_is_stored(planted):
+    named = {"where": {"layer": 12}, "first": {"model": "TUNED"}, "second": {"model": "base"}, "margin": 0.04}
+    alone = planted(**named, for_each={"probe_set": ("trex", "google_re")})
+    found = planted(**named, for_each={"probe_set": ("trex", "google_re")}, control=True)
+    # 0.40 - 0.45 and 0.40 - 0.50 on T-REx; the control was not asked the other set.
+    assert alone.compared["difference"].tolist() == pytest.approx([-0.10, -0.01])
+    assert found.compared["difference"].tolist() == pytest.approx([-0.05, -0.01])
+    assert [words.partition(", ")[2] for words in found.compared["compared"]] == ["beside the control", ""]
+    change = planted(where=rows(), second=None, control=True)
+    assert change.compared[["first", "second"]].iloc[0].tolist() == [0.40, 0.45]
+
+
+def test_a_comparison_in_which_nobody_knows_one_per_cent_of_the_base_cannot_be_made(planted, monkeypatch):
+    shares = {"where": rows("FLOORED"), "first": {"layer": 12}, "second": {"layer": 6}, "share_of": {"model": "base"}}
+    named = {"where": {"probe_set": "trex", "layer": 12}, "first": {"model": "FLOORED"}, "second": {"model": "FLOORED"}}
+    monkeypatch.setattr(judging, "REPORTS", judging.REPORTS | {"facts": judging.REPORTS["planted"]})
+    for check in (shares, named | {"report": "facts numbers"}):
+        found = planted(**check)
+        assert found.verdict == UNTESTED and found.compared["missing"].item() == judging.NOTHING
+    assert planted(**named | {"report": "facts numbers", "second": {"model": "base"}}).verdict == HOLDS
+
+
+def test_ours_is_shown_beside_the_papers_where_nothing_decides_and_decided_claims_are_first(planted):
+    shown = planted(where=rows(), relation="", second=None)
+    shown = replace(shown, claim=shown.claim.model_copy(update={"numbers": (0.1, 0.3)}))
+    holds, unsure = planted(where=rows()), planted(where=rows(), margin=0.09)
+    lacking = planted(where=rows("OTHER"))
+    order = papers.telling_first([lacking, shown, unsure, holds])
+    assert order == (holds, unsure, shown, lacking) and shown.verdict == ""
+    table = papers.tiles(order).set_index("verdict")
+    assert table["reason"].tolist()[1:3] == ["Of 1 comparisons 1 within chance.", "No bound."]
+    assert table[["paper_low", "paper_high", "here_low", "here_high"]].iloc[2].tolist() == [0.1, 0.3, 0.4, 0.4]
+    assert papers.counts(order) == {"claims": 4, "checked": 3, HOLDS: 1, FAILS: 0, UNSURE: 1, UNTESTED: 1}
+    # A claim without a number of its own reaches from its margin to the end of the line.
+    lines = [papers.on_a_line(tile) for tile in table.to_dict("records")]
+    places = [{of: [float(n) for n in re.findall(r"[\d.]+", css)] for of, css in line.items()} for line in lines]
+    left, width = places[0]["paper"]
+    assert places[3] == {} and left == 0 and width == pytest.approx(places[0]["zero"][0], abs=0.2)
+    assert places[2]["zero"][0] < places[2]["paper"][0] < sum(places[2]["paper"]) < places[2]["here"][0] < 100
 
 
 def test_values_in_turn_are_compared_with_the_next(planted):
@@ -246,8 +285,7 @@ def test_the_numbers_shown_are_those_that_decide(planted):
 def test_without_results_only_checks_have_a_verdict():
     claims = PublishedFacts.read().claims
     found = judge(None, claims, None)
-    assert {one.verdict for one in found if one.claim.check} == {UNTESTED}
-    assert {one.verdict for one in found if not one.claim.check} == {""}
+    assert {(one.verdict, bool(one.claim.unchecked)) for one in found} == {(UNTESTED, False), ("", True)}
 
 
 def test_shipped_claims_about_facts_have_the_numbers_of_the_counts(repo_root: Path):

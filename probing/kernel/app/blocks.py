@@ -31,10 +31,13 @@ _HTML = (
 )
 
 
-def sentence(text: Markdown) -> None:
-    """Draws the one computed sentence of a page, above its picture."""
-    with st.container(key="answer"):
+def sentence(text: Markdown, key: str = "answer") -> None:
+    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab."""
+    with st.container(key=key):
         st.markdown(escape(text))
+
+
+tab_sentence = partial(sentence, key="answer-tab")
 
 
 def figure(
