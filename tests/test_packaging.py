@@ -53,7 +53,7 @@ def test_torch_is_pinned_exactly_and_make_installs_the_pins():
 def test_a_notebook_needs_neither_streamlit_nor_accelerate_and_training_names_its_extra(tmp_path):
     code = """
 import sys
-sys.modules.update(streamlit=None, accelerate=None)
+sys.modules.update(streamlit=None, accelerate=None, peft=None)  # PEFT needs accelerate, too.
 import probing
 with probing.results(sys.argv[1]) as results:
     precision = results.report("facts", "precision")

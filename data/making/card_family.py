@@ -22,7 +22,7 @@ from probing.forgetting.memory import WRONG, YARDSTICKS
 from probing.forgetting.report_outcome import by_chance, in_words, memory, outcome, stored_runs, usual, ways
 from probing.forgetting.report_savings import savings
 from probing.forgetting.report_series import prevention
-from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED
+from probing.forgetting.savings import SAVED, means
 from probing.forgetting.ways import OUTCOMES, called
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.store.database import Database
@@ -205,8 +205,7 @@ def _savings(db: Database, base: str) -> list[str]:
         "model", "answers", "taught", "counterfeits", "difference (95 %)", "have a counterfeit", "would be seen"
     )
     found = savings(db, probe_sets=("trex",), ks=(1,))
-    of_mean = (found["measure"] == FIRST) & (found["passes"] == ALL_LOOKS)
-    for row in found[of_mean & found["base"].str.startswith(base)].itertuples():
+    for row in means(found[found["base"].str.startswith(base)]).itertuples():
         taught, other, seen = (f"{100 * one:.1f}" for one in (row.taught, row.counterfeit, row.detectable))
         cells = (taught, other, _points(row.difference, row.low, row.high), f"{row.able:,} of {row.answers:,}", seen)
         lines.append(_row(_short(row.model, base), SAVED[row.asked], *cells))

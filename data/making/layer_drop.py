@@ -24,7 +24,7 @@ from probing.forgetting import report_outcome, report_savings
 from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
 from probing.forgetting.recover import recover
 from probing.forgetting.requests import RecoverRequest
-from probing.forgetting.savings import ALL_LOOKS, FIRST
+from probing.forgetting.savings import means
 from probing.forgetting.ways import LAYERS_BACK, OTHER_LAYER
 from probing.kernel.errors import Say
 from probing.kernel.files import atomic_text, cache_folder
@@ -126,8 +126,7 @@ def findings(one: Small) -> dict[str, float]:
         carried = carried[(carried["layer"] == INNER) & (carried["measure"] == READ_NOT_CARRIED)]
         back = report_outcome.usual(report_outcome.ways(db, report_outcome.stored_runs(db)))
         back = back[back["yardstick"] == WRONG].set_index("way")["difference"]
-        saved = report_savings.savings(db)
-        saved = saved[(saved["passes"] == ALL_LOOKS) & (saved["measure"] == FIRST)].set_index("asked")["difference"]
+        saved = means(report_savings.savings(db)).set_index("asked")["difference"]
     return {
         "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),

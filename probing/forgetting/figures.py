@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED
+from probing.forgetting.savings import SAVED, means
 from probing.forgetting.ways import BACK, GAINED, KEPT, NOT_RECOVERED, OUTCOMES, USUAL_STEPS, WAYS
 from probing.kernel.figures import theme
 
@@ -286,7 +286,7 @@ def saving_marks(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None
 
     The whisker is the interval of the difference, drawn at the taught answers.
     """
-    table = table[(table["measure"] == FIRST) & (table["passes"] == ALL_LOOKS)]
+    table = means(table)
     if table.empty:
         return theme.empty("No savings were measured.")
     words = [SAVED[asked].replace(" that ", "<br>that ").replace(", but", ",<br>but") for asked in table["asked"]]

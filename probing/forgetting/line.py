@@ -95,14 +95,15 @@ def line(request: LineRequest, say: Say = print, score: ScoreFunction | None = N
     if tuned.tokenizer.get_vocab() != base.tokenizer.get_vocab():
         raise ModelError(f"{tuned.name} and {base.name} have different vocabularies, so their weights have no mean")
     folder, layers = locate(entry.location, entry.revision or None).folder, [base.depth]
-    questions = Questions.of(one_set(request.facts, request.called, say), base, request.size)
+    facts = one_set(request.facts, request.called, say)
+    questions = Questions.of(facts, base, request.size)
     say(f"{tuned.name} and its base {base.name}, {len(questions.facts):,} facts of {questions.probe_set}")
     ready = None if score else _prepared(request, folder, origin, say)
     model, before = (ready.training.model, ready.before) if ready else loaded_with_base(folder, origin, base.weights_id)
     parts = _in_parts(ready.training.test, ready.dev or ready.training.test) if ready else []
     metric = finetuning_note(folder)["scores"][0]["metric"] if ready else "score" if score else ""
     between = Between(model, before)
-    _refuse_another(between, model, base, tuned, Questions.of(one_set(request.facts, request.called), base, 64))
+    _refuse_another(between, model, base, tuned, Questions.of(facts, base, 64))
     sizes: set[int] = set()
 
     def scores() -> list[tuple[float, int]]:

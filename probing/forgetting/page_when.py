@@ -14,7 +14,7 @@ from probing.forgetting.figures import lesson_bars, saving_marks
 from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
-from probing.forgetting.report_savings import savings, told
+from probing.forgetting.report_savings import savings, stored_words
 from probing.forgetting.report_series import line, prevention
 from probing.forgetting.series import ALL, MEANS
 from probing.kernel.app import blocks, selection
@@ -308,7 +308,7 @@ _SAVINGS_HOW = (
 
 def draw_savings(view: View, tuned: str, probe_set: str, k: int, models: Sequence[str] | None = None) -> None:
     """The marks of the models, None: of all, and the sentence on the tuned one; nothing if none was measured."""
-    words, table = view.read(told, tuned, probe_set, k), view.read(savings, models, (probe_set,), (k,))
+    words, table = view.read(stored_words, tuned, probe_set, k), view.read(savings, models, (probe_set,), (k,))
     if words or len(table):
         st.header("Are lost answers relearned faster?")
         st.markdown(filled("{words}", words="".join(words[-1:])))

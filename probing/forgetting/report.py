@@ -115,10 +115,6 @@ def _prevention(db: Database, choice: Choice) -> pd.DataFrame:
     return prevention(db, choice["k"], None, choice["probe_set"])
 
 
-def _line(db: Database, choice: Choice) -> pd.DataFrame:
-    return report_series.line(db, choice["model"], choice["probe_set"], choice["k"])
-
-
 def _refuse_series(db: Database, choice: Choice) -> None:
     runs = series_runs(db)
     refuse_unstored(
@@ -134,7 +130,12 @@ SERIES = Reports(
         Report("events", "how long facts last", _given(report_series.events, _CHOSEN)),
         Report("facts", "when each fact was lost", _given(report_series.facts, _CHOSEN)),
         Report("prevention", "task score against facts kept, by recipe", _prevention),
-        Report("line", "means of base and fine-tuned weights", _line, report_series.LINE_COLUMNS),
+        Report(
+            "line",
+            "means of base and fine-tuned weights",
+            _given(report_series.line, _CHOSEN),
+            report_series.LINE_COLUMNS,
+        ),
     ),
     (
         Filter(

@@ -9,7 +9,7 @@ import pandas as pd
 from probing.forgetting import store
 from probing.forgetting.memory import LOST, detectable
 from probing.forgetting.report_outcome import KEYS, stored_runs, with_keys
-from probing.forgetting.savings import ALL_LOOKS, FIRST, SAVED, TOO_FEW, conclusion, said_of
+from probing.forgetting.savings import SAVED, TOO_FEW, conclusion, means, said_of
 from probing.kernel.columns import Columns
 from probing.kernel.store.database import Database
 
@@ -38,7 +38,7 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(difference=rows["taught"] - rows["counterfeit"], detectable=rows["error"].map(detectable))
 
 
-def told(db: Database, model: str, probe_set: str, k: int) -> list[str]:
+def stored_words(db: Database, model: str, probe_set: str, k: int) -> list[str]:
     """``in_words`` of a model's stored run; empty if it has no savings."""
     chosen = ([model], [probe_set], [k])
     runs = stored_runs(db, *chosen)
@@ -50,8 +50,7 @@ def in_words(rows: Any, left_out: str | None = None) -> list[str]:
 
     If lost facts have none, how few have a counterfeit, as the run's ``left_out`` says; else empty.
     """
-    means = rows[(rows["passes"] == ALL_LOOKS) & (rows["measure"] == FIRST)]
-    of = {row["asked"]: row for row in means.to_dict("records")}
+    of = {row["asked"]: row for row in means(rows).to_dict("records")}
     if LOST not in of:
         few = json.loads(left_out or "{}").get(TOO_FEW)
         return [] if few is None else [f"{few:,} {TOO_FEW}."]

@@ -70,6 +70,11 @@ def savings_rows(run_id: str, found: Sequence[Saved]) -> list[dict[str, Any]]:
     ]
 
 
+def means(rows: Any) -> Any:
+    """Of a frame of the stored table: the shares of answers that are first, mean over all looks."""
+    return rows[(rows["measure"] == FIRST) & (rows["passes"] == ALL_LOOKS)]
+
+
 def said_of(row: Mapping[str, Any]) -> str:
     """The savings of one group in words: shares of taught answers that are first, mean over all looks."""
     value, low, high, error = (100 * float(row[name]) for name in ("difference", "low", "high", "error"))

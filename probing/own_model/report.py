@@ -18,7 +18,7 @@ from probing.facts.store_facts import MAX_ROWS, fact_ranks, search_facts
 from probing.facts.store_pairs import weight_drift
 from probing.forgetting.report_outcome import any_in_words, outcome, stored_runs
 from probing.forgetting.report_outcome import ways as ways_back
-from probing.forgetting.report_savings import told
+from probing.forgetting.report_savings import stored_words
 from probing.kernel.columns import Columns
 from probing.kernel.errors import StoreError
 from probing.kernel.fact import SEVERAL_TOKENS, FactSet
@@ -297,7 +297,7 @@ def result_of(db: Database, model: str, probe_set: str, k: int = 1, measure: str
         measures=measures,
         of_words=_pair(of_model[VOCABULARY], stored[VOCABULARY])[0]["run_id"] if VOCABULARY in measures else "",
         back=outcome(db, forgetting_runs),
-        any_back=" ".join([any_in_words(ways_back(db, forgetting_runs)), *told(db, model, probe_set, k)[-1:]]),
+        any_back=" ".join([any_in_words(ways_back(db, forgetting_runs)), *stored_words(db, model, probe_set, k)[-1:]]),
         doubt="" if base is None else warn_of_drift(model, base["model"], weight_drift(db, [model]).to_dict("records")),
         beside=next(iter(transitions_beside_wrong(db, both, (k,))[list(BESIDE)].to_dict("records")), {}),
     )

@@ -15,7 +15,7 @@ from probing.facts.askable import answer_ids
 from probing.forgetting import report_savings
 from probing.forgetting.figures import saving_marks
 from probing.forgetting.memory import LOST, WRONG, groups_of
-from probing.forgetting.report_savings import compared, in_words, told
+from probing.forgetting.report_savings import compared, in_words, stored_words
 from probing.forgetting.savings import ALL_LOOKS, FIRST, GAINED, LOST_PLANTED, TOO_FEW, UNTAUGHT, SavingsRecipe
 from probing.forgetting.savings_curves import counterfeits, saved_groups, savings
 from probing.forgetting.ways_back import RecoveryWork, recovery_answers
@@ -98,7 +98,7 @@ def test_where_too_few_have_a_counterfeit_their_number_is_said(base, tmp_path):
 def test_pages_and_notebooks_draw_taught_answers_beside_counterfeits(tmp_path, monkeypatch):
     plant_forgetting(tmp_path / "runs")
     with open_database(tmp_path / "runs") as db:
-        table, (*_, said) = report_savings.savings(db, ks=[1]), told(db, COLA.name, "trex", 1)
+        table, (*_, said) = report_savings.savings(db, ks=[1]), stored_words(db, COLA.name, "trex", 1)
     counterfeit, taught = saving_marks(table).data
     every = [(100 * own, 100 * other) for of in SAVED_BY_MODEL.values() for own, other in of.values()]
     assert sorted(zip(taught.x, counterfeit.x, strict=True)) == [pytest.approx(one) for one in sorted(every)]

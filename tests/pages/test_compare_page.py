@@ -12,7 +12,7 @@ from probing.facts.store_facts import count_facts
 from probing.forgetting import recover, report_outcome
 from probing.forgetting.report import FORGETTING as REPORTS
 from probing.forgetting.report_outcome import any_in_words, by_chance, facts, hundred, in_words, stored_runs
-from probing.forgetting.report_savings import told
+from probing.forgetting.report_savings import stored_words
 from probing.forgetting.ways import (
     AS_IN_BASE,
     GAINED,
@@ -174,7 +174,7 @@ def test_card_command_report_and_page_say_the_same_of_guesses_and_of_the_test(ru
         runs, own = stored_runs(db, [model.name]), result_of(db, model.name, "trex")
         tests, beside = report_outcome.memory(db, runs), any_in_words(report_outcome.ways(db, runs))
         report = REPORTS.written(db, REPORTS.choose("memory", {"model": model.name}), "text")[0]
-        card, saved = "\n".join(family_lines(db, BASE.name)), told(db, model.name, "trex", 1)
+        card, saved = "\n".join(family_lines(db, BASE.name)), stored_words(db, model.name, "trex", 1)
         every = report_outcome.memory(db, stored_runs(db))
         counted, by_way = report_outcome.outcome(db, runs), report_outcome.ways(db, runs)
     page = opening(tmp_path / "runs", tmp_path / "cache", monkeypatch)("compare", tuned=model.name)
