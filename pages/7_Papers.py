@@ -26,7 +26,7 @@ from probing.papers.papers import (
     OPEN,
     PAPERS,
     counts,
-    missing,
+    lacking,
     on_a_line,
     reproduced,
     telling_first,
@@ -117,7 +117,7 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference") if whole[name])
     compared = f"{whole['compared']}: " if whole["compared"] else ""
     decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
-    lacking = f"<p>Not here: {text(missing(judgement))}.</p>" if short["verdict"] == OPEN and whole["missing"] else ""
+    not_here = f"<p>Not here: {text(lacking(judgement))}.</p>" if short["verdict"] == OPEN and whole["missing"] else ""
     against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""
     words, address = target(judgement.claim)
     marks = "".join(f'<i class="{of}" style="{place}"></i>' for of, place in on_a_line(short).items())
@@ -126,7 +126,7 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
         f'<details style="--verdict: {COLOURS[short["verdict"]]}"><summary><b>{text(short["claim"])}</b>'
         f"<span>{text(short['verdict'].capitalize())} · paper: {text(short['paper'])}</span>{line}{here}"
         f'<span class="why">{text(short["reason"])}</span></summary>'
-        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{lacking}'
+        f'<div class="more"><p>{text(whole["claim"])} <i>{text(whole["where"])}.</i></p>{asks}{decides}{not_here}'
         f'{against}<p><a href="{text(address)}" target="_blank">{words}</a></p></div></details>'
     )
 

@@ -522,8 +522,10 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
     if better == worse:
         better, worse = (pair.good.text, pair.bad.text)[:: 1 if first["difference"].iloc[-1] > 0 else -1]
     with place:
-        words = "{model} ends with **{better}** above **{worse}**."
-        blocks.sentence(filled(words, model=view.name(first["model"].iloc[0]), better=better, worse=worse))
+        alike = (first["difference"] > 0) == (first["difference"].iloc[-1] > 0)
+        words = "{model} ends with **{better}** above **{worse}**, as at {same} of {layers} layers."
+        named = {"model": view.name(first["model"].iloc[0]), "better": better, "worse": worse}
+        blocks.sentence(filled(words, **named, same=int(alike.sum()), layers=len(alike)))
     colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),

@@ -206,13 +206,13 @@ def _reason(judged: Judged) -> str:
     if judged.claim.unchecked:
         return judged.claim.unchecked
     if table["verdict"].eq(UNTESTED).all():
-        return f"Needs {missing(judged)}."
+        return f"Needs {lacking(judged)}."
     by_outcome = {verdict: int(table["verdict"].eq(verdict).sum()) for verdict in COUNTED}
     parts = [f"{count} {COUNTED[verdict][count > 1]}" for verdict, count in by_outcome.items() if count]
     return f"Of {n} comparisons {', '.join(parts)}."
 
 
-def missing(judged: Judged) -> str:
+def lacking(judged: Judged) -> str:
     """What the comparisons of a claim name and the results do not have.
 
     Numbers of a model that did not learn its task, and of sentences that stand for those of the paper, may be stored

@@ -258,7 +258,7 @@ def test_a_link_opens_its_page_with_the_groups_of_pages_from_the_first_visit_on(
         page.get_by_test_id("stExpandSidebarButton").click()
         page.wait_for_timeout(500)
     sidebar = page.get_by_test_id("stSidebar")
-    links = sidebar.get_by_role("link").all()
+    links = sidebar.get_by_test_id("stPageLink-NavLink").all()
     assert len(links) == 9 == len(ADDRESSES)
     tops = [one.bounding_box() for one in links]
     assert all(low["y"] - high["y"] >= 24 for high, low in itertools.pairwise(tops)), "the smallest target of WCAG 2.2"
