@@ -32,7 +32,7 @@ from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
-from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
+from probing.kernel.app.frame import View, go, heads_command, link, probe_command, run_of, show
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.columns import Columns
@@ -640,27 +640,34 @@ def draw_lost(view: View) -> None:
     )
 
 
-view = with_usual_lines(open_page("layers", "Layers", "Where does knowledge appear?"))
-sentence_place = st.container()
-shown_metric = metric_of(view)
-curve = curve_points(view, shown_metric)
-minus = bar(view, curve, shown_metric)
-if curve.empty:
-    st.info(NO_FACTS, icon=":material/filter_alt_off:")
-else:
-    steps = curve if shown_metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
-    with sentence_place:
-        say(view, steps)
-        filters.say_size(curve)
-    draw_curve(view, curve, shown_metric, minus)
-relations = draw_map(view, minus)
-with selection.open_tab("layers_tab", TABS, view.page) as tab:
-    if tab == "relations":
-        relations_tab(view, relations, minus)
-    elif tab == "heads":
-        heads_tab(view, minus)
-    elif tab == "carried":
-        draw_carried(view)
+def draw(view: View) -> None:
+    view = with_usual_lines(view)
+    sentence_place = st.container()
+    metric = metric_of(view)
+    curve = curve_points(view, metric)
+    mode = bar(view, curve, metric)
+    if curve.empty:
+        st.info(NO_FACTS, icon=":material/filter_alt_off:")
     else:
-        draw_candidates(view)
-end(view)
+        steps = curve if metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
+        with sentence_place:
+            say(view, steps)
+            filters.say_size(curve)
+        draw_curve(view, curve, metric, mode)
+    draw_tab(view, draw_map(view, mode), mode)
+
+
+@st.fragment
+def draw_tab(view: View, relations: pd.DataFrame, mode: str) -> None:
+    with selection.open_tab("layers_tab", TABS, view.page) as tab:
+        if tab == "relations":
+            relations_tab(view, relations, mode)
+        elif tab == "heads":
+            heads_tab(view, mode)
+        elif tab == "carried":
+            draw_carried(view)
+        else:
+            draw_candidates(view)
+
+
+show("layers", "Layers", "Where does knowledge appear?", draw)

@@ -30,7 +30,7 @@ from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import csv_bytes, drawing
-from probing.kernel.app.frame import View, end, open_page, run_of
+from probing.kernel.app.frame import View, run_of, show
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures import theme
@@ -39,7 +39,7 @@ from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples
 from probing.live import page_token_grids as token_grids
 from probing.live.figures import compared_runs, rank_table, run_rank_lines
-from probing.own_model.page_upload import show
+from probing.own_model.page_upload import show_upload
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.
@@ -529,14 +529,16 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
         )
 
 
-view = open_page("facts", "Facts", "Show me one fact")
-with selection.open_tab("facts_tab", TABS, view.page) as tab:
-    if tab == "stored":
-        first, above, below = st.container(), st.container(), st.container()
-        with below:
-            fact_id = listing(view, first)
-        with above:
-            one_fact(view, fact_id)
-    else:
-        show(view)
-end(view)
+def draw(view: View) -> None:
+    with selection.open_tab("facts_tab", TABS, view.page) as tab:
+        if tab == "stored":
+            first, above, below = st.container(), st.container(), st.container()
+            with below:
+                fact_id = listing(view, first)
+            with above:
+                one_fact(view, fact_id)
+        else:
+            show_upload(view)
+
+
+show("facts", "Facts", "Show me one fact", draw)

@@ -11,7 +11,7 @@ import streamlit as st
 from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head
@@ -187,25 +187,31 @@ def draw_figure(paper_view: PaperView) -> None:
         st.caption(filled("The paper's figure: {said}", said=sentence))
 
 
-view = open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
-sentence_place = st.container()
-chosen = choose(view)
-name = selection.of(PapersSelection).paper
-compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
-judged = telling_first(judged)
-paper_view = PaperView(view, PAPERS[name], compared)
-short = tiles(judged)
-with sentence_place:
-    say(judged)
-if not compared.ours or not compared.ours.run_ids:
-    what, command = MISSING[name]
-    blocks.missing(filled("{what}", what=what), command)
-picture(paper_view, judged, short)
-tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
-with selection.open_tab("papers_tab", tabs, view.page) as tab:
-    if tab == "tables":
-        for paper_table in TABLES[name]:
-            paper_table.draw(paper_view)
-    else:
-        draw_figure(paper_view)
-end(view)
+def draw(view: View) -> None:
+    sentence_place = st.container()
+    chosen = choose(view)
+    name = selection.of(PapersSelection).paper
+    compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
+    judged = telling_first(judged)
+    with sentence_place:
+        say(judged)
+    if not compared.ours or not compared.ours.run_ids:
+        what, command = MISSING[name]
+        blocks.missing(filled("{what}", what=what), command)
+    paper_view = PaperView(view, PAPERS[name], compared)
+    picture(paper_view, judged, tiles(judged))
+    draw_tab(paper_view, name)
+
+
+@st.fragment
+def draw_tab(paper_view: PaperView, name: str) -> None:
+    tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
+    with selection.open_tab("papers_tab", tabs, "papers") as tab:
+        if tab == "tables":
+            for paper_table in TABLES[name]:
+                paper_table.draw(paper_view)
+        else:
+            draw_figure(paper_view)
+
+
+show("papers", "Papers", "What of the papers holds here?", draw, needs_results=False)

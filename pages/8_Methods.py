@@ -13,7 +13,7 @@ from probing.choices import MethodsSelection
 from probing.facts.report_layers import total
 from probing.facts.store_facts import total_null_examples
 from probing.kernel.app import blocks, selection, texts
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.tables import fitted
 from probing.kernel.app.texts import count, escape, filled, mark_key
 from probing.kernel.citations import PAPERS, SOFTWARE
@@ -279,20 +279,22 @@ def draw_citations() -> None:
             st.code(reference.bibtex, language="latex", wrap_lines=True)
 
 
-view = open_page("methods", "Methods", "What does each word mean?", needs_results=False)
-with selection.open_tab("methods_tab", TABS, view.page) as tab:
-    if tab == "glossary":
-        draw_glossary(view)
-    elif tab == "metrics":
-        draw_metrics(view)
-    elif tab == "data":
-        draw_data(view)
-    elif tab == "models":
-        draw_models(view)
-    elif tab == "runs":
-        draw_runs(view)
-    elif tab == "differences":
-        st.markdown(DIFFERENCES)
-    else:
-        draw_citations()
-end(view)
+def draw(view: View) -> None:
+    with selection.open_tab("methods_tab", TABS, view.page) as tab:
+        if tab == "glossary":
+            draw_glossary(view)
+        elif tab == "metrics":
+            draw_metrics(view)
+        elif tab == "data":
+            draw_data(view)
+        elif tab == "models":
+            draw_models(view)
+        elif tab == "runs":
+            draw_runs(view)
+        elif tab == "differences":
+            st.markdown(DIFFERENCES)
+        else:
+            draw_citations()
+
+
+show("methods", "Methods", "What does each word mean?", draw, needs_results=False)

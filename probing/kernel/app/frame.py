@@ -256,49 +256,74 @@ class View:
         return ", ".join(words) or "all facts"
 
 
-def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; without needed results, shows the command that makes them and stops."""
+def show(page: str, title: str, question: str, draw: Callable[[View], object], *, needs_results: bool = True) -> None:
+    """Shows a page: title, navigation, and the body that ``draw`` draws, which runs alone after a click on it.
+
+    Without needed results, the command that makes them stands in the place of the body.
+    """
     VISITS.note()
     st.set_page_config(
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
     st.html(Path(__file__).with_name("page.css"))
     ignored = selection.enter(page)
-    selection.follow()
+    _menu(page)
+    st.title(escape(question))
+    _body(page, draw, ignored, needs_results)
+
+
+def _view(page: str) -> tuple[View, dict[str, list[str]], StoreError | None]:
+    """What a page shows, what of the selection is not stored, and why no results can be read."""
     opened, error = None, None
     try:
         opened = open_results()
     except StoreError as caught:
         error = caught
-    stored = read_rows(stored_models, opened) if opened else None
-    runs = one_run_each(read_rows(fact_runs, opened)) if opened else pd.DataFrame()
-    chosen, unknown = fit(selection.current(), runs)
-    view = View(page, chosen, opened, runs, stored)
-    _identity(view)
-    st.title(escape(question))
-    if opened:
-        blocks.left_out_files(read_rows(left_out_files, opened))
+    if opened is None:
+        return View(page, selection.current(), None, pd.DataFrame()), {}, error
+    chosen, unknown = read_rows(_fitted, opened, selection.current())
+    return View(page, chosen, opened, read_rows(_primary, opened), read_rows(stored_models, opened)), unknown, error
+
+
+def _primary(database: Database) -> pd.DataFrame:
+    return one_run_each(fact_runs(database))
+
+
+def _fitted(database: Database, chosen: RunChoice) -> tuple[RunChoice, dict[str, list[str]]]:
+    return fit(chosen, _primary(database))
+
+
+@st.fragment(key=selection.BODY)
+def _body(page: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool) -> None:
+    """All below a page's title."""
+    selection.follow()
+    view, unknown, error = _view(page)
+    if view.database:
+        blocks.left_out_files(view.read(left_out_files))
     if needs_results:
         if error:
             blocks.problem(error)
-        elif runs.empty:
+        elif view.runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
-        if error or runs.empty:
+        if error or view.runs.empty:
             selection.link("ask", "Ask a sentence of your own")
-            st.stop()
-    selection.write_back(page, **followed(selection.current(), chosen))
+            return
+    selection.write_back(page, **followed(selection.current(), view.chosen))
     _say_unread(ignored)
     blocks.say_ignored(
         [value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values]
     )
-    return view
+    draw(view)
+    selection.next_question(page)
 
 
-def _identity(view: View) -> None:
+@st.fragment(key=selection.MENU)
+def _menu(page: str) -> None:
     """Draws the product's name, and the pages; with a link to what the demonstration model is, where one is shown.
 
     Home has the name in the page, too; a phone has it on every page, because its sidebar is closed.
     """
+    view, *_ = _view(page)
     name = Markdown("**BERTnesia Explorer**")
     shown = selection.named(view.page, view.all_colours) or view.chosen.models
     if view.demonstration & set(shown):
@@ -308,13 +333,8 @@ def _identity(view: View) -> None:
         st.markdown(name)
         selection.sidebar_links()
     st.html(_MENU, unsafe_allow_javascript=True)
-    with st.container(key="identity-here" if view.page == "home" else "identity"):
+    with st.container(key="identity-here" if page == "home" else "identity"):
         st.caption(name)
-
-
-def end(view: View) -> None:
-    """Ends a page: the link to the next question."""
-    selection.next_question(view.page)
 
 
 def _say_unread(ignored: selection.Ignored) -> None:
