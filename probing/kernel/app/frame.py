@@ -266,10 +266,8 @@ def show(page: str, title: str, question: str, draw: Callable[[View], object], *
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
     st.html(Path(__file__).with_name("page.css"))
-    ignored = selection.enter(page)
-    _menu(page)
-    st.title(escape(question))
-    _body(page, draw, ignored, needs_results)
+    st.html(_MENU, unsafe_allow_javascript=True)
+    _body(page, question, draw, selection.enter(page), needs_results)
 
 
 def _view(page: str) -> tuple[View, dict[str, list[str]], StoreError | None]:
@@ -294,10 +292,14 @@ def _fitted(database: Database, chosen: RunChoice) -> tuple[RunChoice, dict[str,
 
 
 @st.fragment(key=selection.BODY)
-def _body(page: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool) -> None:
-    """All below a page's title."""
+def _body(
+    page: str, question: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool
+) -> None:
+    """What of a page and its menu can change."""
     selection.follow()
     view, unknown, error = _view(page)
+    _menu(view)
+    st.title(escape(question))
     if view.database:
         blocks.left_out_files(view.read(left_out_files))
     if needs_results:
@@ -317,13 +319,11 @@ def _body(page: str, draw: Callable[[View], object], ignored: selection.Ignored,
     selection.next_question(page)
 
 
-@st.fragment(key=selection.MENU)
-def _menu(page: str) -> None:
+def _menu(view: View) -> None:
     """Draws the product's name, and the pages; with a link to what the demonstration model is, where one is shown.
 
     Home has the name in the page, too; a phone has it on every page, because its sidebar is closed.
     """
-    view, *_ = _view(page)
     name = Markdown("**BERTnesia Explorer**")
     shown = selection.named(view.page, view.all_colours) or view.chosen.models
     if view.demonstration & set(shown):
@@ -332,8 +332,7 @@ def _menu(page: str) -> None:
     with st.sidebar:
         st.markdown(name)
         selection.sidebar_links()
-    st.html(_MENU, unsafe_allow_javascript=True)
-    with st.container(key="identity-here" if page == "home" else "identity"):
+    with st.container(key="identity-here" if view.page == "home" else "identity"):
         st.caption(name)
 
 

@@ -117,8 +117,8 @@ _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.
 _FOLLOWED = "probing.followed"
 #: Session key: what was ignored of the link that opened the shown view.
 _IGNORED = "probing.ignored"
-#: The parts of a page that run again for themselves.
-BODY, MENU = "body", "menu"
+#: The part of a page that runs again after a change of what pages share.
+BODY = "body"
 #: Fields of a link that are Streamlit's, not of a page.
 _STREAMLITS = ("embed", "embed_options")
 
@@ -303,7 +303,7 @@ def update(**changes: Any) -> None:
     """
     put(**changes)
     if _SHARED.keys() & changes:
-        st.rerun([BODY, MENU])
+        st.rerun(BODY)
 
 
 def _reset_dependents(shared: str) -> None:
