@@ -150,7 +150,7 @@ def draw(view: View) -> None:
     typed = selection.current().prompt
     typed = "" if typed == OF_EXAMPLE else typed
     runs = page_examples.base_runs(view)
-    examples = page_examples.stored_examples(view, runs)
+    examples = page_examples.stored_examples(view)
     number = min(selection.of(HomeSelection).example, len(examples))
     sentence_place = st.container()
     ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))

@@ -75,8 +75,7 @@ TOKENS = (
 
 def examples_of(view: View) -> list[str]:
     """The examples, those of Home first."""
-    runs = page_examples.base_runs(view) if len(view.runs) else view.runs
-    of_home = [str(example["prompt"]) for example in page_examples.stored_examples(view, runs)] if len(runs) else []
+    of_home = [str(example["prompt"]) for example in page_examples.stored_examples(view)] if len(view.runs) else []
     return list(dict.fromkeys([*of_home, *EXAMPLES]))
 
 

@@ -114,6 +114,13 @@ def _read(name: str, arguments: Arguments, database: Database, _function: Callab
     return _function(database, *arguments[0], **dict(arguments[1]))
 
 
+@st.cache_data(max_entries=200, show_spinner=False)
+def _derived(
+    name: tuple[str, str], chosen: Any, arguments: Arguments, _view: "View", _function: Callable[..., Any]
+) -> Any:
+    return _function(_view, *arguments[0], **dict(arguments[1]))
+
+
 @st.cache_data(max_entries=200, show_spinner="Counting …", hash_funcs=BY_DATA)
 def _counted(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
     return _function(database, *arguments[0], **dict(arguments[1]))
@@ -231,6 +238,14 @@ class View:
         """The result of a query of a subject's ``store``; see ``read_rows``."""
         assert self.database is not None
         return read_rows(function, self.database, *args, **kwargs)
+
+    def derived(self, function: Callable[Concatenate["View", P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function makes of this view's data and choice, and of nothing else, from the cache if possible."""
+        # All pages' functions are of the module "__main__".
+        name = (function.__code__.co_filename, _name(function))
+        chosen = (self.database.version if self.database else "", self.chosen)
+        result: T = _derived(name, chosen, (args, tuple(sorted(kwargs.items()))), self, function)
+        return result
 
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
