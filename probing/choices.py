@@ -146,7 +146,7 @@ class CompareSelection:
 
     tuned: str = noted("", label="Model")
     versus_model: str = noted("", label="Compared with")
-    compare_tab: str = one_of(tuple(COMPARE_TABS))
+    compare_tab: str = one_of(tuple(COMPARE_TABS), visited=True)
     lost_way: str = one_of(("", ALL_LOST, *LISTED_BY), label="How they come back")
     lost_relation: str = noted("", label="Relation")
     pair_minus: str = segments(tuple(MODES), label="Show", wrap=True)
@@ -237,7 +237,7 @@ class GrammarSelection:
     ``learned_layer``, the learning curve is at each line's best one.
     """
 
-    grammar_tab: str = one_of(tuple(GRAMMAR_TABS))
+    grammar_tab: str = one_of(tuple(GRAMMAR_TABS), visited=True)
     edge_models: tuple[str, ...] = noted((), label="Models")
     edge_tasks: tuple[str, ...] = noted((), label="Tasks")
     edge_part: str = segments(GRAMMAR_PARTS, label="Part of the data")
@@ -309,7 +309,7 @@ class LayersSelection:
     against_base: bool = noted(False, label="Minus its base")
     relations: tuple[str, ...] = noted((), of=("probe_set",), label="Relations")
     definition: str = segments(DEFINITION_WORDS, label="A relation is better known inside by", wrap=True)
-    layers_tab: str = one_of(LAYERS_TABS)
+    layers_tab: str = one_of(LAYERS_TABS, visited=True)
     ranked_set: str = ""
     ranked_measure: str = one_of(("", *AMONG_CANDIDATES))
     ranked_head: str = one_of(("", *HEADS))
@@ -334,7 +334,7 @@ class MethodsSelection:
     """The page's own choices; without ``methods_search`` all entries of the glossary are shown."""
 
     methods_search: str = noted("", label="Search", placeholder="a word, such as rank", icon=":material/search:")
-    methods_tab: str = one_of(tuple(METHODS_TABS))
+    methods_tab: str = one_of(tuple(METHODS_TABS), visited=True)
 
 
 SPACE = dict(zip(WHAT, ("Runs", "Probe sets with all their runs", "Models"), strict=True))
@@ -374,7 +374,7 @@ PAPERS_TABS = {"tables": "Tables", "figures": "Figures"}
 class PapersSelection:
     """The page's own choices, the same for every paper; ``""`` means the first, or the heads of most models."""
 
-    paper: str = one_of(PAPERS, label="Paper", width=380)
+    paper: str = one_of(PAPERS, label="Paper", width=380, visited=True)
     papers_subject: str = noted("", label="Model")
     papers_head: str = noted("", label="Read with (head)", format_func=head_name)
     papers_tab: str = one_of(tuple(PAPERS_TABS))

@@ -30,11 +30,13 @@ def load() -> None:
 
 
 def addresses() -> list[str]:
-    """The pages' addresses in the order of the sidebar; Ask last, because it loads a model."""
-    from probing.kernel.app.selection import ADDRESSES
+    """What is visited: the pages in the order of the sidebar, Ask last, because it loads a model; then their tabs."""
+    import probing.choices  # noqa: F401  # declares the tabs
+    from probing.kernel.app.selection import ADDRESSES, PAGES, visited
 
-    names = [name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()]
-    return sorted(names, key=lambda name: name == "Ask")
+    there = {PAGES[path][0]: name for name, path in ADDRESSES.items() if (REPOSITORY / path).is_file()}
+    more = [f"{name}?{query}" for page, name in there.items() for query in visited(page)]
+    return [*sorted(there.values(), key=lambda name: name == "Ask"), *more]
 
 
 def visit(server: str, address: str) -> None:
@@ -48,8 +50,7 @@ def visit(server: str, address: str) -> None:
     from websockets.typing import Subprotocol
 
     asked, answer = BackMsg(), ForwardMsg()
-    asked.rerun_script.page_name = address
-    asked.rerun_script.query_string = ""
+    asked.rerun_script.page_name, _, asked.rerun_script.query_string = address.partition("?")
     with connect(
         f"{server}/_stcore/stream", subprotocols=[Subprotocol("streamlit")], max_size=None, open_timeout=LONGEST
     ) as browser:

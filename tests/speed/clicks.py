@@ -133,7 +133,7 @@ OURS = {PAGES[file][1]: Turned(f"/{address}", "h1", _CLICKS[PAGES[file][1]]) for
 OURS["Home"] = Turned("/", ".grids-of-words td", _CLICKS["Home"])
 #: The number of the choice that is taken, of several elements; -1 if it is not said.
 _CHOSEN = "all => all.findIndex(one => one.matches('[aria-selected=true], [aria-checked=true]'))"
-_FIGURE, _TABLE = ".js-plotly-plot .main-svg", '[data-testid="stDataFrame"]'
+_FIGURE, _TABLE = ".js-plotly-plot", '[data-testid="stDataFrame"]'
 _BARE = Turned("/", _FIGURE, (Click("button", '[data-testid="stButtonGroup"] button'),))
 
 

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.app_session import AppSession
 
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -129,6 +130,21 @@ def _counted(name: str, arguments: Arguments, database: Database, _function: Cal
 # DuckDB prints many warnings if a database is still open when Python exits.
 atexit.register(_open.clear)
 
+
+_clear_queue = AppSession._clear_queue
+
+
+def _clear_for_pages(session: AppSession, fragment_ids_this_run: list[str] | None = None) -> None:
+    """Keeps what a browser was not sent yet, unless a whole page follows.
+
+    When a part of a page begins to run again, Streamlit throws away what it drew before, but not what the parts inside
+    it drew, which then have no place: after quick clicks the browser shows "Bad delta path index" and no page.
+    """
+    if fragment_ids_this_run is None:
+        _clear_queue(session)
+
+
+AppSession._clear_queue = _clear_for_pages  # type: ignore[method-assign, assignment]
 
 _MENU = Path(__file__).with_name("menu.html").read_text(encoding="utf-8")
 
@@ -276,7 +292,6 @@ def show(page: str, title: str, question: str, draw: Callable[[View], object], *
 
     Without needed results, the command that makes them stands in the place of the body.
     """
-    VISITS.note()
     st.set_page_config(
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
@@ -311,6 +326,7 @@ def _body(
     page: str, question: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool
 ) -> None:
     """What of a page and its menu can change."""
+    VISITS.note()
     selection.follow()
     view, unknown, error = _view(page)
     _menu(view)

@@ -33,7 +33,7 @@ ALL_FACTS: dict[str, Any] = {"exposures": (), "in_subject": "any"}
 #: The widget whose values stand side by side.
 SEGMENTS = "segmented_control"
 #: Notes of a field that are not passed on to its widget.
-_NOTES = ("choices", "words", "each", "of", "emptied", "kept", "label")
+_NOTES = ("choices", "words", "each", "of", "emptied", "kept", "label", "visited")
 
 
 def one_of(choices: Sequence[Any] | Mapping[Any, str], default: Any = None, **notes: Any) -> Any:
@@ -54,7 +54,8 @@ def noted(default: Any, **notes: Any) -> Any:
 
     ``of`` lists the shared fields whose change in the sidebar resets this field to its default; ``each`` the allowed
     items of a tuple; ``emptied`` is the tuple of a menu from which all is removed, if ``()`` means a default; ``kept``:
-    a link that opens the page without filters leaves the field unchanged. Any other is what ``bound`` tells its widget.
+    a link that opens the page without filters leaves the field unchanged; ``visited``: a new server computes what the
+    page shows with each value. Any other is what ``bound`` tells its widget.
     """
     return field(default=default, metadata=notes)
 
@@ -281,6 +282,12 @@ def named(page: str, names: Collection[str]) -> list[str]:
     values = [value_of(page, name) for name in PAGE_FIELDS[page]]
     chosen = [one for value in values for one in (value if isinstance(value, tuple) else (value,))]
     return [one for one in chosen if one in names]
+
+
+def visited(page: str) -> list[str]:
+    """The queries of a page that a new server visits; the default ones are its address's."""
+    noted_so = {name: one for name, one in _fields_of(page).items() if one.metadata.get("visited")}
+    return [f"{name}={value}" for name, one in noted_so.items() for value in one.metadata["choices"][1:]]
 
 
 def default_of(page: str, name: str) -> Any:
