@@ -115,7 +115,13 @@ def ways_back(pair: Pair) -> Markdown:
     )
     parts = hundred(counted, tests, ways, gained)
     blocks.figure(
-        drawing(flow_of_100, parts, base=view.name(pair.base), model=view.label(pair.tuned)),
+        drawing(
+            flow_of_100,
+            parts,
+            base=view.name(pair.base),
+            model=view.label(pair.tuned),
+            colour=view.all_colours[pair.base],
+        ),
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
@@ -326,7 +332,15 @@ def relations(pair: Pair) -> None:
     if len(back):
         table = table.merge(back[["relation", *columns]].rename(columns=columns), on="relation", how="left")
     blocks.figure(
-        drawing(relation_slopes, table, base=view.name(pair.base), model=view.label(pair.tuned), k=k, fewest=FEWEST),
+        drawing(
+            relation_slopes,
+            table,
+            base=view.name(pair.base),
+            model=view.label(pair.tuned),
+            colours=(view.all_colours[pair.base], view.all_colours[pair.tuned]),
+            k=k,
+            fewest=FEWEST,
+        ),
         table=table,
         stamp=pair.stamp(f"losses by relation, rank ≤ {k}"),
         name="relation-losses",

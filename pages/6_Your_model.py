@@ -19,6 +19,7 @@ from probing.kernel.app.frame import View, end, open_page, open_sample
 from probing.kernel.app.selection import address, link
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.errors import ProbingError, StoreError
+from probing.kernel.figures.looks import usual_colours
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
@@ -177,9 +178,11 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
     links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"] if fact in of_words}
     among = result.measure != VOCABULARY
     caption = CAPTION_AMONG if among else CAPTION
-    st.html(fact_table(top, base=base, model=view.name(result.model), k=result.k, links=links))
+    colours = {**usual_colours([result.base, result.model]), **view.all_colours}
+    shades = colours[result.base], colours[result.model]
+    st.html(fact_table(top, shades, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(
-        drawing(fact_squares, top, base=base, model=view.name(result.model), k=result.k),
+        drawing(fact_squares, top, shades, base=base, model=view.name(result.model), k=result.k),
         table=rows,
         stamp=view.stamp(f"{result.title}, {result.head}, {result.known}", result.run_ids),
         name="own-facts",

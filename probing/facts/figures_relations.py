@@ -294,7 +294,9 @@ _SLOPE_ROW, _FRAME, _SIZE = 14.6, 114, 12
 _SLOPE_NAME = 27
 
 
-def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
+def relation_slopes(
+    relations: pd.DataFrame, *, base: str, model: str, colours: tuple[str, str], k: int, fewest: int = 0
+) -> go.Figure:
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
     Columns: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the
@@ -324,8 +326,8 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         )
     hover = [_hover_of_slope(row, base, model) for row in rows.itertuples()]
     for name, column, colour, symbol in (
-        (base, "base_value", theme.BASE, "circle-open"),
-        (model, "value", theme.TUNED, "circle"),
+        (base, "base_value", colours[0], "circle-open"),
+        (model, "value", colours[1], "circle"),
     ):
         figure.add_scatter(
             x=rows[column] * 100,

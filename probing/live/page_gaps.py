@@ -87,16 +87,15 @@ def grid(view: View, answer: Answer, word: str, right: Sequence[str] = (), note:
     watched = followed(answer, word)
     marked = {one.ids for one in answer.layers[-1].watched if one.token in (right or (word,))}
     tokens = tokens_of(answer).assign(framed=[token.ids in marked for layer in answer.layers for token in layer.tokens])
-    tuned = is_tuned(answer.model)
     # A phrase's curve has the probabilities of its cells.
     curve = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
     return Grid(
         view.label(answer.model),
+        colours_of(view, [answer.model])[answer.model],
         tokens,
         {layer: token.rank for layer, token in watched.items()},
         curve,
-        note or ("after fine-tuning" if tuned else ""),
-        tuned=tuned,
+        note or ("after fine-tuning" if is_tuned(answer.model) else ""),
         checked=bool(right),
     )
 

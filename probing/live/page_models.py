@@ -21,8 +21,7 @@ from probing.kernel.app.memory import KeptByBytes
 from probing.kernel.app.texts import Markdown, escape, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.fact import MASK
-from probing.kernel.figures import theme
-from probing.kernel.figures.looks import usual_colour
+from probing.kernel.figures.looks import usual_colours
 from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.live import page_live_models as live_models
@@ -274,17 +273,8 @@ def is_tuned(name: str) -> bool:
 
 
 def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
-    """Model -> colour: the first base and the first fine-tuned one as in the grids, further ones as on other pages."""
-    colours: dict[str, str] = {}
-    for name in names:
-        free = [
-            theme.TUNED if is_tuned(name) else theme.BASE,
-            view.all_colours.get(name),
-            usual_colour(name),
-            *theme.PALETTE,
-        ]
-        colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
-    return colours
+    """Model -> colour, as on all other pages; those that are not stored have the colours of their names."""
+    return {name: view.all_colours.get(name, colour) for name, colour in usual_colours(names).items()}
 
 
 def labelled_colours(view: View, names: Sequence[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Names and colours of the stored models, the same on every page, and which runs a page shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -72,10 +72,14 @@ def mark(name: str, verdict: Verdict | None) -> str:
     return "" if verdict is None or (verdict == "control" and "control" in name.lower()) else MARKS[verdict]
 
 
-def usual_colour(name: str) -> str:
-    """The colour of a registered model without regard to others, such as one asked live; else empty."""
-    known = known_model(_registry(), name)
-    return model_colours([known])[name] if known.listed else ""
+def usual_colours(names: Iterable[str]) -> dict[str, str]:
+    """Model -> colour, of models of which only the names are known, such as those that are asked live."""
+    registry = _registry()
+    return _colours([known_model(registry, name) for name in names], registry)
+
+
+def _colours(models: Iterable[KnownModel], registry: Registry) -> dict[str, str]:
+    return model_colours(models, [known_model(registry, entry.name) for entry in registry.models])
 
 
 @lru_cache(maxsize=16)
@@ -84,7 +88,7 @@ def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Look
     shipped = frozenset(model.name for model in known if model.shipped or model.results_only)
     return Looks(
         short_names(known),
-        model_colours(known),
+        _colours(known, registry),
         shipped,
         frozenset(model.name for model in known if model.results_only),
     )
