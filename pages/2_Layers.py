@@ -115,13 +115,13 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the usual lines: base, control, the two models with the clearest findings, and added ones."""
-    if selection.current().models:
+    """The view with the usual lines: base, control and the two models with the clearest findings; of own facts, all."""
+    if selection.current().models or not PROBE_SETS.keys() & {*view.chosen.probe_sets}:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
     clearest = [finding.model for finding in findings(view)[:2]]
-    bases = {str(runs["base"].get(model) or model) for model in (*clearest, *view.added)}
-    lines = {*clearest, *bases, *view.added, *view.controls}
+    bases = {str(runs["base"].get(model) or model) for model in clearest}
+    lines = {*clearest, *bases, *view.controls}
     models = tuple(model for model in view.colours if model in lines)
     return replace(view, chosen=replace(view.chosen, models=models)) if clearest else view
 

@@ -171,11 +171,6 @@ class View:
         """Control models, whatever their names: those trained further on their base's pre-training text."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
 
-    @property
-    def added(self) -> tuple[str, ...]:
-        """Models with runs on facts that were added to the demonstration models."""
-        return tuple(model for model in self.colours if model in self._looks.added)
-
     @cached_property
     def _looks(self) -> Looks:
         return looks_of(self.runs if self.models is None else self.models)

@@ -5,8 +5,6 @@ names.
 import html
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
-from textwrap import wrap
 from typing import Any
 from zlib import crc32
 
@@ -202,6 +200,11 @@ def plain(text: str) -> str:
 def shorten(text: str, length: int) -> str:
     """At most ``length`` characters, the last an ellipsis if text was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def row_name(name: str, length: int) -> str:
+    """The name of a row on one line: a name that is too long ends before its first comma, slash or "or"."""
+    return plain(shorten(re.split(r",| /| or ", name)[0] if len(name) > length else name, length))
 
 
 def breakable(name: str, width: int = 14) -> str:
@@ -439,20 +442,3 @@ def outlined(symbol: str, colour: str | list[str], size: float, width: float) ->
 def whiskers(up: Any, down: Any, **look: Any) -> dict[str, Any]:
     """Error bars of the lengths ``up`` and ``down``; ``look`` is as for ``error_y``."""
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **look}
-
-
-def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[list[str], list[float]]:
-    """The names on lines of ``width`` characters, and the ends of their rows from the top, one more than names.
-
-    The unit is the row of a name of one line; each ``further`` line adds its height.
-    """
-    lines = [wrap(name, width) or [""] for name in names]
-    return ["<br>".join(map(plain, wrapped)) for wrapped in lines], [
-        0.0,
-        *accumulate(1 + further * (len(wrapped) - 1) for wrapped in lines),
-    ]
-
-
-def centres(ends: Sequence[float]) -> list[float]:
-    """The middle of each row."""
-    return [(top + bottom) / 2 for top, bottom in pairwise(ends)]
