@@ -55,8 +55,8 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 FIGURE_3 = ("P463", "P530", "P37")
 
 CURVE = (
-    "Share of facts whose right word (one token) a layer ranks first of all words. Dotted: a blind guess, with somebody"
-    " else's name in the question."
+    "Right answers (P@1): a layer ranks the right word (one token) first. Dashed: the commonest answer; dotted: a blind"
+    " guess; long dashes: the control."
 )
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of"

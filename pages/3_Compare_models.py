@@ -40,7 +40,10 @@ from probing.kernel.stats.intervals import wider
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
 RECOVERED = (1, 10)
-FLOW = "Each counts once, at the first way that brings it back. Click a part to list its facts."
+FLOW = (
+    "Each counts once, at its first way back: another layer, a refitted head, layers put back, or relearned. Click a"
+    " part to list its facts."
+)
 FLOW_HOW = (
     "The base's facts are those whose answer, one token, it ranks within k of all words at its last layer. A lost fact"
     " is tried by four ways, from the cheapest: the base's head reads it at another layer; a head fitted to the last"
@@ -120,7 +123,7 @@ def ways_back(pair: Pair) -> Markdown:
             parts,
             base=view.name(pair.base),
             model=view.label(pair.tuned),
-            colour=view.all_colours[pair.base],
+            base_colour=view.colours_of([pair.base])[pair.base],
         ),
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),

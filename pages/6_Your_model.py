@@ -19,7 +19,6 @@ from probing.kernel.app.frame import View, end, open_page, open_sample
 from probing.kernel.app.selection import address, link
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.errors import ProbingError, StoreError
-from probing.kernel.figures.looks import usual_colours
 from probing.kernel.models.names import find_entry
 from probing.kernel.registry import name_in_files, name_of_model
 from probing.own_model import run as background
@@ -178,7 +177,7 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
     links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"] if fact in of_words}
     among = result.measure != VOCABULARY
     caption = CAPTION_AMONG if among else CAPTION
-    colours = {**usual_colours([result.base, result.model]), **view.all_colours}
+    colours = view.colours_of([result.base, result.model])
     shades = colours[result.base], colours[result.model]
     st.html(fact_table(top, shades, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(

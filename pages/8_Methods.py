@@ -25,7 +25,7 @@ from probing.kernel.registry import read_registry
 from probing.kernel.store.columns import TABLES
 from probing.kernel.store.stored import fact_runs
 from probing.kernel.success_report import learned
-from probing.terms import METRICS, anchor, glossary
+from probing.terms import METRICS, VISITORS, anchor, glossary
 
 _FOLDER = Path(texts.__file__).parent
 TOTAL_NULL = """
@@ -58,17 +58,19 @@ OWN_LICENCES = (
 
 
 def draw_glossary(view: View) -> None:
-    """The field of the search and the entries, A to Z."""
+    """The field of the search and the entries: the words of the pages, then the others from A to Z."""
     selection.bound("methods_search")
     query = selection.of(MethodsSelection).methods_search
-    entries = sorted(matching_terms(list(glossary().values()), query), key=lambda term: term.name.lower())
-    if not entries:
+    others = sorted({*glossary().values()} - {*VISITORS}, key=lambda term: term.name.lower())
+    levels = {"For visitors": matching_terms(VISITORS, query), "For programmers": matching_terms(others, query)}
+    if not any(levels.values()):
         st.info("An entry must have all words of the search.", icon=":material/search_off:")
         return
-    letters = {term.name[0].upper(): anchor(term.name) for term in reversed(entries) if term.name[0].isalpha()}
-    links = " ".join(f'<a href="#{target}" target="_self">{letter}</a>' for letter, target in sorted(letters.items()))
     st.html(_FOLDER / "glossary.css")
-    st.html(f'<div class="letters">{links}</div><div class="glossary">{"".join(map(entry, entries))}</div>')
+    for title, entries in levels.items():
+        if entries:
+            st.header(title)
+            st.html(f'<div class="glossary">{"".join(map(entry, entries))}</div>')
     st.html(_FOLDER / "glossary.js.html", unsafe_allow_javascript=True)
 
 

@@ -151,4 +151,4 @@ def grid(view: View, model: str, rows: pd.DataFrame) -> Grid:
     """The grid of a fact's stored predictions by one model's run, of ``facts.store_facts.fact_predictions``."""
     right = {int(layer): math.exp(value) for layer, value in zip(rows["layer"], rows["gold_logp"], strict=True)}
     ranks = ranks_by_layer(rows)
-    return Grid(view.label(model), view.all_colours[model], token_rows(rows), ranks, right, what(view, model))
+    return Grid(view.label(model), view.colours_of([model])[model], token_rows(rows), ranks, right, what(view, model))

@@ -32,7 +32,6 @@ from probing.live.page_models import (
     choose_others,
     choose_word,
     chosen,
-    colours_of,
     is_tuned,
     labelled_colours,
     named_base,
@@ -91,7 +90,7 @@ def grid(view: View, answer: Answer, word: str, right: Sequence[str] = (), note:
     curve = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
     return Grid(
         view.label(answer.model),
-        colours_of(view, [answer.model])[answer.model],
+        view.colours_of([answer.model])[answer.model],
         tokens,
         {layer: token.rank for layer, token in watched.items()},
         curve,
@@ -294,7 +293,7 @@ def named(
     both, only = table["changed"].any(), not by_word or table["changed"].any()
     words = list(dict.fromkeys(table["word"]))[: 1 if only else max(MAX_LINES // len(models), 1)]
     drawn = table[table["word"].isin(words)]
-    many, of_model = len(words) > 1, colours_of(view, models)
+    many, of_model = len(words) > 1, view.colours_of(models)
     colours, dashes, names = {}, {}, []
     for model, word, is_changed in drawn[["model", "word", "changed"]].itertuples(index=False):
         name = " · ".join([*([word] if many else []), view.label(model), *(["changed"] if is_changed else [])])

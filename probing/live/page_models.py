@@ -21,7 +21,6 @@ from probing.kernel.app.memory import KeptByBytes
 from probing.kernel.app.texts import Markdown, escape, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.fact import MASK
-from probing.kernel.figures.looks import usual_colours
 from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.live import page_live_models as live_models
@@ -272,14 +271,9 @@ def is_tuned(name: str) -> bool:
     return choice is not None and bool(live_models.base_of(choice))
 
 
-def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
-    """Model -> colour, as on all other pages; those that are not stored have the colours of their names."""
-    return {name: view.all_colours.get(name, colour) for name, colour in usual_colours(names).items()}
-
-
 def labelled_colours(view: View, names: Sequence[str]) -> dict[str, str]:
-    """The same by the names in figures."""
-    return {view.label(name): colour for name, colour in colours_of(view, names).items()}
+    """The colours of models by their names in figures."""
+    return {view.label(name): colour for name, colour in view.colours_of(names).items()}
 
 
 #: Bytes of attention kept in memory: two sentences of 500 tokens in BERT-base, or a thousand short ones.

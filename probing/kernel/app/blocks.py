@@ -12,7 +12,16 @@ from probing.kernel.app import save, tables
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
 from probing.kernel.app.page_figures import collect
 from probing.kernel.app.save import FigureNotes
-from probing.kernel.app.texts import Markdown, escape, filled, help_on, joined, listing, without_server_folders
+from probing.kernel.app.texts import (
+    Markdown,
+    escape,
+    explained,
+    filled,
+    help_on,
+    joined,
+    listing,
+    without_server_folders,
+)
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
@@ -97,7 +106,7 @@ def files(
     if drawn is not None:
         collect(name, drawn)
     if caption:
-        st.caption(escape(caption))
+        st.caption(explained(caption))
     _quiet_row(drawn, FigureNotes(table, stamp, name, caption, how, call), alt)
 
 
