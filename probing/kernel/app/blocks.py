@@ -194,6 +194,8 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
         if rows := st.session_state[key].selection.rows:
             pick(rows[0])
 
+    columns = tables.fitted(table, headings)
+    tables.placed(columns, map(str, table))
     st.dataframe(
         table,
         hide_index=True,
@@ -202,7 +204,7 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
         on_select=picked,
         selection_mode="single-row",
         placeholder=EMPTY,
-        column_config=tables.fitted(table, headings),
+        column_config=columns,
     )
 
 
@@ -239,8 +241,12 @@ def table_with_download(
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     styled, config = tables.written(top, column_config)
+    beyond = tables.placed(config, options.get("column_order") or map(str, top))
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
-    _csv(table, stamp, name)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _csv(table, stamp, name)
+        if beyond:
+            st.caption(filled("Further right: {names}", names=listing(beyond)))
 
 
 def missing(what: str, command: str) -> None:

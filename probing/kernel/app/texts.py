@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Number
 from pathlib import Path
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 from probing.kernel.figures.looks import MARKS
 from probing.kernel.files import cache_folder, snapshot_folder
@@ -167,16 +167,8 @@ def _named() -> list[tuple[str, str]]:
     return sorted(spelt.items(), key=lambda pair: -len(pair[0]))
 
 
-class Marked(Protocol):
-    """An object with verdicts on models, such as a page's view."""
-
-    @property
-    def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> verdict; other models are not in it."""
-
-
-def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
+def mark_key(verdicts: Mapping[str, Verdict], models: Iterable[str]) -> Markdown:
     """Lines that explain the marks on these models, for the help of a menu; ``""`` if none has a mark."""
-    signs = {MARKS[view.verdicts[model]].strip(" ()") for model in models if model in view.verdicts}
+    signs = {MARKS[verdicts[model]].strip(" ()") for model in models if model in verdicts}
     terms = declared("terms").VISITORS
     return joined("\n", [line(term) for term in terms if term.name.split("(")[-1].strip(")") in signs])
