@@ -93,6 +93,7 @@ function table(parent, grid, answer, steps) {
   const caption = add(made, "caption", "")
   const name = add(caption, "b", "")
   name.textContent = grid.model
+  name.title = grid.hint
   name.style.setProperty("--model", grid.colour)
   if (grid.note) add(caption, "span", "note").textContent = grid.note
   const places = Math.max(...grid.layers.map((one) => one.tokens.length))

@@ -13,6 +13,7 @@ import streamlit as st
 
 from probing.kernel.app import blocks
 from probing.kernel.app.figure_cache import LazyFigure, drawing
+from probing.kernel.joined import joined
 from probing.live.figures import percent, token_grid
 
 _HERE = Path(__file__)
@@ -86,6 +87,7 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     return {
         "model": grid.model,
         "note": grid.note,
+        "hint": "; ".join(joined("terms").meanings(grid.model)),
         "colour": grid.colour,
         "layers": [
             {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row, grid) for row in of_layer]}
