@@ -548,9 +548,9 @@ def terms_in(text: str) -> list[Term]:
 
 
 def marked(text: str, mark: Callable[[str, Term], str]) -> str:
-    """Markdown in which ``mark`` writes the first of each word for visitors; code and links stay."""
+    """Markdown in which ``mark`` writes the first of each term; code and links stay."""
     named, pattern = _pattern()
-    left = {term.name: term for term in VISITORS}
+    left = dict(glossary())
 
     def write(match: re.Match[str]) -> str:
         term = left.pop(named[_plain(match[1])], None) if match[1] else None

@@ -56,11 +56,11 @@ def test_a_filled_in_value_is_shown_unchanged_and_adds_no_markup(text):
 
 
 @pytest.mark.parametrize("text", [*map(escape, ATTACKS), "`base` and [a control](x)"])
-def test_the_first_of_each_word_for_visitors_links_to_its_meaning_and_the_text_stays(text):
+def test_the_first_of_each_term_links_to_its_meaning_and_the_text_stays(text):
     whole = Markdown(f"{text}: P@1, controls, 95\u00a0% intervals, P@1 and P@10")
     words = explained(whole)
     links = [part.attrs for block in MarkdownIt().parse(words) for part in block.children or [] if part.attrs]
-    expected = [f"{name}: {glossary()[name].meaning}" for name in ("P@1", "control", "95 % interval")]
+    expected = [f"{name}: {glossary()[name].meaning}" for name in ("P@1", "control", "95 % interval", "P@10")]
     assert [str(one["title"]) for one in links if "title" in one] == expected and shown(words)[0] == shown(whole)[0]
 
 

@@ -109,7 +109,7 @@ def help_on(text: str) -> Markdown:
 
 
 def explained(text: Any) -> Markdown:
-    """A text whose words for visitors are links to their entries, with the meanings under the pointer and on focus."""
+    """A text whose terms are links to their entries, with the meanings under the pointer and on focus."""
     terms = declared("terms")
 
     def link(word: str, term: Term) -> str:
