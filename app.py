@@ -5,13 +5,14 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import HomeSelection
 from probing.facts.page_clearest import clearest, findings
 from probing.facts.report import asked
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.selection import OF_EXAMPLE, link
 from probing.kernel.app.texts import Markdown, escape, explained, filled
 from probing.kernel.errors import ProbingError
@@ -75,7 +76,7 @@ def take_example() -> None:
     selection.update(example=example, prompt=OF_EXAMPLE, right="")
 
 
-def stored(view: View, example: Mapping[str, Any]) -> None:
+def stored(view: View, example: Mapping[str, Any], sentence_place: DeltaGenerator) -> None:
     """Draws sentence and grids of an example, in its model and in one fine-tuned from it; no model is loaded."""
     by_model = page_examples.in_models(view, example)
     last = next(iter(by_model.values())).iloc[-1]
@@ -87,7 +88,7 @@ def stored(view: View, example: Mapping[str, Any]) -> None:
     picture(grids, view.stamp(f"{', '.join(by_model)}, {example['prompt']}", (example["run_id"],)), example["object"])
 
 
-def live(view: View, prompt: str, models: Sequence[str], head: str) -> None:
+def live(view: View, prompt: str, models: Sequence[str], head: str, sentence_place: DeltaGenerator) -> None:
     """Draws the same of a typed sentence, asked of the wanted models on this machine, or of the first one that is."""
     offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
     choices = [offered[name] for name in models if name in offered] or list(offered.values())[:1]
@@ -145,27 +146,25 @@ def card(title: str, words: Markdown, target: str, question: Markdown, **changes
         link(target, question, icon=":material/arrow_forward:", **changes)
 
 
-view = open_page("home", "Home", "What does each layer know, and what did fine-tuning forget?")
-own, typed = selection.of(HomeSelection), selection.current().prompt
-typed = "" if typed == OF_EXAMPLE else typed
-runs = page_examples.base_runs(view)
-examples = page_examples.stored_examples(view, runs)
-number = min(own.example, len(examples))
-sentence_place = st.container()
-ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))
-if examples:
-    pills(examples, None if typed else number)
-if typed and MASK not in page_gaps.asked_as(typed):
-    with sentence_place:
-        page_models.choose_word(typed)
-elif typed:
-    live(
-        view,
-        page_gaps.asked_as(typed),
-        [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])],
-        str(runs["head"].iloc[0]),
-    )
-elif examples:
-    stored(view, examples[number - 1])
-cards(view, str(runs["run_id"].iloc[0]))
-end(view)
+def draw(view: View) -> None:
+    typed = selection.current().prompt
+    typed = "" if typed == OF_EXAMPLE else typed
+    runs = page_examples.base_runs(view)
+    examples = page_examples.stored_examples(view)
+    number = min(selection.of(HomeSelection).example, len(examples))
+    sentence_place = st.container()
+    ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))
+    if examples:
+        pills(examples, None if typed else number)
+    if typed and MASK not in page_gaps.asked_as(typed):
+        with sentence_place:
+            page_models.choose_word(typed)
+    elif typed:
+        models = [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])]
+        live(view, page_gaps.asked_as(typed), models, str(runs["head"].iloc[0]), sentence_place)
+    elif examples:
+        stored(view, examples[number - 1], sentence_place)
+    cards(view, str(runs["run_id"].iloc[0]))
+
+
+show("home", "Home", "What does each layer know, and what did fine-tuning forget?", draw)

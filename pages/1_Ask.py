@@ -12,7 +12,7 @@ from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.errors import ProbingError
 from probing.kernel.fact import MASK
@@ -73,13 +73,17 @@ TOKENS = (
 )
 
 
-def first_sentence(view: View) -> tuple[str, list[str]]:
-    """The sentence that is asked as it was typed, by default that of Home, and the examples."""
-    runs = page_examples.base_runs(view) if len(view.runs) else view.runs
-    examples = [str(example["prompt"]) for example in page_examples.stored_examples(view, runs)] if len(runs) else []
-    examples = list(dict.fromkeys([*examples, *EXAMPLES]))
+def examples_of(view: View) -> list[str]:
+    """The examples, those of Home first."""
+    of_home = [str(example["prompt"]) for example in page_examples.stored_examples(view)] if len(view.runs) else []
+    return list(dict.fromkeys([*of_home, *EXAMPLES]))
+
+
+def first_sentence(view: View) -> str:
+    """The sentence that is asked as it was typed, by default that of Home."""
+    examples = examples_of(view)
     typed, of_home = selection.current().prompt, min(selection.of(HomeSelection).example, len(examples))
-    return examples[of_home - 1] if typed == OF_EXAMPLE else typed, examples
+    return examples[of_home - 1] if typed == OF_EXAMPLE else typed
 
 
 def ask_line(sentence: str) -> None:
@@ -103,7 +107,7 @@ def gap(view: View, prompt: str) -> None:
     right, words = right_words(prompt, stored), followed_words(prompt)
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         page_models.choose(view)
-        page_models.choose_example("example", {example: {"watch": OF_EXAMPLE} for example in examples})
+        page_models.choose_example("example", {one: {"watch": OF_EXAMPLE} for one in examples_of(view)})
         with place:
             gap_options(view, words)
     if not prompt.strip():
@@ -184,7 +188,7 @@ def tokens(view: View, text: str) -> None:
     """The tab of all tokens: the best word of every layer at every token of a sentence."""
     with filters.bar(view, own=["live_head"], label="Options") as place:
         page_models.choose(view)
-        page_models.choose_example("example", {example: {} for example in examples})
+        page_models.choose_example("example", {example: {} for example in examples_of(view)})
         with place:
             selection.bound("live_head")
     head = selection.of(AskSelection).live_head
@@ -280,9 +284,17 @@ DRAWN = {
     "swap": draw_swap,
 }
 
-view = open_page("ask", "Ask", "What does each layer say to my sentence?", needs_results=False)
-sentence, examples = first_sentence(view)
-ask_line(sentence)
-with selection.open_tab("ask_view", TABS, view.page) as tab:
-    DRAWN[tab](view, asked_as(sentence))
-end(view)
+
+def draw(view: View) -> None:
+    sentence = first_sentence(view)
+    ask_line(sentence)
+    answer_in_tabs(view, sentence)
+
+
+@st.fragment
+def answer_in_tabs(view: View, sentence: str) -> None:
+    with selection.open_tab("ask_view", TABS, view.page) as tab:
+        DRAWN[tab](view, asked_as(sentence))
+
+
+show("ask", "Ask", "What does each layer say to my sentence?", draw, needs_results=False)

@@ -32,7 +32,7 @@ from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
-from probing.kernel.app.frame import View, end, go, heads_command, link, open_page, probe_command, run_of
+from probing.kernel.app.frame import View, go, heads_command, link, probe_command, run_of, show
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.columns import Columns
@@ -251,6 +251,10 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
 
 
 def base_run(view: View) -> pd.Series | None:
+    return view.derived(_base_run)
+
+
+def _base_run(view: View) -> pd.Series | None:
     """The run of the chosen model's base with the same prompts and the same kind of head; None if there is none."""
     # All stored runs are searched: the base's newest run may use other templates than the chosen run.
     stored = view.read(fact_runs)
@@ -344,7 +348,13 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
         selection.bound("definition")
         selection.link("compare", "Forgotten by fine-tuning")
     draw_models(view)
-    draw_relations(view, points)
+    name = view.name(view.chosen.model)
+    blocks.folded(
+        filled("{model}, relation by relation", model=name),
+        lambda: draw_relations(view, points),
+        key="details",
+        icon="table_rows",
+    )
     if points["value"].notna().any():
         blocks.folded(
             "Some relations through the layers",
@@ -354,26 +364,37 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
         )
 
 
-def draw_models(view: View) -> None:
-    """Every model: what its last and all of its layers know, and how many relations are better known inside."""
-    chosen, definition = view.chosen, selection.of(LayersSelection).definition
+def models_tables(view: View, definition: str) -> tuple[tuple[str, ...], pd.DataFrame, pd.DataFrame]:
+    """The runs of all models with the chosen head and facts; their better known relations, by model, k and definition,
+    and one row per model.
+    """
+    chosen = view.chosen
     runs = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
     run_ids = tuple(runs["run_id"])
     table = view.report(forgotten, run_ids, RANKS, DEFINITIONS)
     if table.empty:
+        return run_ids, table, table
+    known = view.report(total, run_ids, (chosen.k,), (chosen.average,))
+    columns = Columns("last_layer total intermediate_share majority swapped_last inner_own inner_swapped inner_p")
+    exits = view.report(early_exit, run_ids, chosen.k)[["model", "early_exit", "difference"]]
+    numbers = known[["model", *columns]].drop_duplicates("model")
+    for more in (
+        view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]],
+        exits.rename(columns={"difference": "exit_gain"}),
+    ):
+        numbers = numbers.merge(more, on="model", how="left").drop_duplicates("model")
+    by_number = table.assign(names=table["names"].map(" ".join)).merge(numbers, on="model", how="left")
+    return run_ids, by_number, by_model(table, definition, list(view.colours)).merge(numbers, on="model", how="left")
+
+
+def draw_models(view: View) -> None:
+    """Every model: what its last and all of its layers know, and how many relations are better known inside."""
+    chosen, definition = view.chosen, selection.of(LayersSelection).definition
+    run_ids, table, wide = view.derived(models_tables, definition)
+    if table.empty:
         words = "No relations of {probe_set} are stored that can be compared."
         st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
         return
-    known = view.report(total, run_ids, (chosen.k,), (chosen.average,))
-    columns = Columns("last_layer total intermediate_share majority swapped_last inner_own inner_swapped inner_p")
-    numbers = known[["model", *columns]].merge(
-        view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]], on="model", how="left"
-    )
-    exits = view.report(early_exit, run_ids, chosen.k)[["model", "early_exit", "difference"]]
-    numbers = numbers.merge(exits.rename(columns={"difference": "exit_gain"}), on="model", how="left")
-    wide = by_model(table, definition, list(view.colours)).merge(
-        numbers.drop_duplicates("model"), on="model", how="left"
-    )
     models = list(wide["model"])
     key = f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}"
 
@@ -401,9 +422,7 @@ def draw_models(view: View) -> None:
     }
     st.caption(RELATIONS)
     blocks.table_with_download(
-        table.assign(names=table["names"].map(" ".join)).merge(
-            numbers.drop_duplicates("model"), on="model", how="left"
-        ),
+        table,
         shown=wide.assign(model=wide["model"].map(view.label)),
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
@@ -439,7 +458,6 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         *("label onset last best_inner best_layer drop", definition),
         *("above_guess majority swapped_last swapped_inner doubling", Columns(DEFINITIONS).without(definition)),
     )
-    st.markdown(filled("### {model}, relation by relation", model=view.name(chosen.model)))
     st.caption(DETAILS)
     blocks.table_with_download(
         relations,
@@ -640,27 +658,34 @@ def draw_lost(view: View) -> None:
     )
 
 
-view = with_usual_lines(open_page("layers", "Layers", "Where does knowledge appear?"))
-sentence_place = st.container()
-shown_metric = metric_of(view)
-curve = curve_points(view, shown_metric)
-minus = bar(view, curve, shown_metric)
-if curve.empty:
-    st.info(NO_FACTS, icon=":material/filter_alt_off:")
-else:
-    steps = curve if shown_metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
-    with sentence_place:
-        say(view, steps)
-        filters.say_size(curve)
-    draw_curve(view, curve, shown_metric, minus)
-relations = draw_map(view, minus)
-with selection.open_tab("layers_tab", TABS, view.page) as tab:
-    if tab == "relations":
-        relations_tab(view, relations, minus)
-    elif tab == "heads":
-        heads_tab(view, minus)
-    elif tab == "carried":
-        draw_carried(view)
+def draw(view: View) -> None:
+    view = with_usual_lines(view)
+    sentence_place = st.container()
+    metric = metric_of(view)
+    curve = curve_points(view, metric)
+    mode = bar(view, curve, metric)
+    if curve.empty:
+        st.info(NO_FACTS, icon=":material/filter_alt_off:")
     else:
-        draw_candidates(view)
-end(view)
+        steps = curve if metric.startswith("p_at") else curve_points(view, f"p_at_{view.chosen.k}")
+        with sentence_place:
+            say(view, steps)
+            filters.say_size(curve)
+        draw_curve(view, curve, metric, mode)
+    draw_tab(view, draw_map(view, mode), mode)
+
+
+@st.fragment
+def draw_tab(view: View, relations: pd.DataFrame, mode: str) -> None:
+    with selection.open_tab("layers_tab", TABS, view.page) as tab:
+        if tab == "relations":
+            relations_tab(view, relations, mode)
+        elif tab == "heads":
+            heads_tab(view, mode)
+        elif tab == "carried":
+            draw_carried(view)
+        else:
+            draw_candidates(view)
+
+
+show("layers", "Layers", "Where does knowledge appear?", draw)

@@ -30,7 +30,7 @@ from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, BY_ANY, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, STEPS, WAYS
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import end, go, link, open_page, say
+from probing.kernel.app.frame import View, go, link, say, show
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.fact import PROBE_SETS
@@ -425,36 +425,40 @@ def layers(pair: Pair) -> None:
         )
 
 
-view = open_page(
-    "compare", "Compare models", "What did fine-tuning forget, and does it come back?", needs_results=False
-)
-if view.database is None:
-    blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
-else:
+def draw(view: View) -> None:
+    if view.database is None:
+        blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
+    elif pair := choose(view):
+        draw_tab(pair)
+
+
+@st.fragment
+def draw_tab(pair: Pair) -> None:
     sentence_place = st.container()
-    pair = choose(view)
-    if pair is not None:
-        with selection.open_tab("compare_tab", TABS, view.page) as tab:
-            if tab == "relations":
-                if words := first_view(pair):
-                    with sentence_place:
-                        blocks.sentence(words)
-                        of_file(pair)
-                below(pair)
-                relations(pair)
-            elif tab == "layers":
-                layers(pair)
-            else:
-                draw_tab: dict[str, Callable[[Any, str], None]] = {
-                    "carried": partial(draw_carried_pair, base=pair.base),
-                    "when": draw_when,
-                    "prevention": draw_prevention,
-                    "beyond": draw_changes,
-                    "models": draw_all_models,
-                }
-                draw_tab[tab](pair.view, pair.tuned)
-                if tab == "when":
-                    draw_savings(pair.view, pair.tuned, pair.probe_set, pair.view.chosen.k)
-        if selection.of(CompareSelection).lost_way and len(pair.recovery):
-            lost_facts(pair)
-end(view)
+    with selection.open_tab("compare_tab", TABS, pair.view.page) as tab:
+        if tab == "relations":
+            if words := first_view(pair):
+                with sentence_place:
+                    blocks.sentence(words)
+                    of_file(pair)
+            below(pair)
+            relations(pair)
+        elif tab == "layers":
+            layers(pair)
+        else:
+            drawn: dict[str, Callable[[Any, str], None]] = {
+                "carried": partial(draw_carried_pair, base=pair.base),
+                "when": draw_when,
+                "prevention": draw_prevention,
+                "beyond": draw_changes,
+                "models": draw_all_models,
+            }
+            drawn[tab](pair.view, pair.tuned)
+            if tab == "when":
+                draw_savings(pair.view, pair.tuned, pair.probe_set, pair.view.chosen.k)
+    if selection.of(CompareSelection).lost_way and len(pair.recovery):
+        lost_facts(pair)
+
+
+question = "What did fine-tuning forget, and does it come back?"
+show("compare", "Compare models", question, draw, needs_results=False)

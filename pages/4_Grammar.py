@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import GRAMMAR_TABS as TABS
 from probing.choices import LAYERWISE
@@ -14,7 +15,7 @@ from probing.edges.report_panels import published_halves
 from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, count, filled, joined, listing
 from probing.kernel.figures import theme
 from probing.own_model.page_own_file import draw_own_file
@@ -116,7 +117,7 @@ def by_layers(layers: pd.Series) -> str:
     return f"layer {low}" if low == high else f"layers {low} to {high}"
 
 
-def picture(view: View, probes: GrammarProbes | None) -> None:
+def picture(view: View, probes: GrammarProbes | None, sentence_place: DeltaGenerator) -> None:
     """The sentence, and the layer by which half of the gain is there, one row per task; BERT-base's without results."""
     if probes is None:
         blocks.missing(
@@ -301,15 +302,22 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
         labels(probes)
 
 
-view = open_page("grammar", "Grammar", "Where is grammar?", needs_results=False)
-sentence_place = st.container()
-probes = open_results(view)
-picture(view, probes)
-with selection.open_tab("grammar_tab", TABS, view.page) as tab:
-    if tab == "whole":
-        draw_sentences(view)
-    elif tab == "own":
-        draw_own_file(view)
-    else:
-        tab_of_words(view, probes, tab)
-end(view)
+def draw(view: View) -> None:
+    sentence_place = st.container()
+    probes = open_results(view)
+    picture(view, probes, sentence_place)
+    draw_tab(view, probes)
+
+
+@st.fragment
+def draw_tab(view: View, probes: GrammarProbes | None) -> None:
+    with selection.open_tab("grammar_tab", TABS, view.page) as tab:
+        if tab == "whole":
+            draw_sentences(view)
+        elif tab == "own":
+            draw_own_file(view)
+        else:
+            tab_of_words(view, probes, tab)
+
+
+show("grammar", "Grammar", "Where is grammar?", draw, needs_results=False)

@@ -30,7 +30,7 @@ from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import csv_bytes, drawing
-from probing.kernel.app.frame import View, end, open_page, run_of
+from probing.kernel.app.frame import View, run_of, show
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures.looks import head_name, set_name
@@ -38,7 +38,7 @@ from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples
 from probing.live import page_token_grids as token_grids
 from probing.live.figures import compared_runs, rank_table, run_rank_lines
-from probing.own_model.page_upload import show
+from probing.own_model.page_upload import show_upload
 
 ROWS = 50
 #: Models in the grids; two stand next to each other.
@@ -420,7 +420,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
         return own.fact
-    rocky = page_examples.rocky(view) if unfiltered(view) else None
+    rocky = view.derived(page_examples.rocky) if unfiltered(view) else None
     if rocky is not None and rocky["probe_set"] != view.chosen.probe_set:
         rocky = None
     # A fact whose answer is part of its subject is a poor example.
@@ -453,7 +453,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         if selection.of(FactsSelection).text:
             return chips
         afresh = {"afresh": True, **selection.ALL_FACTS}
-        rocky = page_examples.rocky(view)
+        rocky = view.derived(page_examples.rocky)
         if rocky is not None:
             to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
             st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)
@@ -526,14 +526,16 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
         )
 
 
-view = open_page("facts", "Facts", "Show me one fact")
-with selection.open_tab("facts_tab", TABS, view.page) as tab:
-    if tab == "stored":
-        first, above, below = st.container(), st.container(), st.container()
-        with below:
-            fact_id = listing(view, first)
-        with above:
-            one_fact(view, fact_id)
-    else:
-        show(view)
-end(view)
+def draw(view: View) -> None:
+    with selection.open_tab("facts_tab", TABS, view.page) as tab:
+        if tab == "stored":
+            first, above, below = st.container(), st.container(), st.container()
+            with below:
+                fact_id = listing(view, first)
+            with above:
+                one_fact(view, fact_id)
+        else:
+            show_upload(view)
+
+
+show("facts", "Facts", "Show me one fact", draw)

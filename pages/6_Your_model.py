@@ -15,7 +15,7 @@ from probing.forgetting.page_when import draw_savings
 from probing.forgetting.ways import KEPT, NOT_RECOVERED
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View, end, open_page, open_sample
+from probing.kernel.app.frame import View, open_sample, show
 from probing.kernel.app.selection import address, link
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.errors import ProbingError, StoreError
@@ -308,44 +308,46 @@ def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdow
     )
 
 
-view = open_page("own_model", "Your model", "What did your model forget?", needs_results=False)
-refused, own = why_not(), selection.of(OwnModelSelection)
-runs = background.own_runs()
-if own.my_run and own.my_run not in {run.id for run in runs}:
-    blocks.say_ignored([own.my_run])
-run = next((own_run for own_run in runs if own_run.id == own.my_run), runs[0] if runs else None)
-shown = view if run else of_sample(view)
-result = own_result(shown, run)
-rows = shown.read(fact_rows, result) if result else pd.DataFrame()
-head(shown, runs, run, result, rows)
-# The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.
-titles = {name: title for name, title in TABS.items() if result or run or name not in ("facts", "curve", "ways")}
-titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
-with selection.open_tab("own_tab", titles, view.page) as tab:
-    if tab == "space":
-        draw_space(view)
-    elif tab == "new":
-        new(view, runs, run, refused)
-    else:
-        if run is not None and run.status != background.DONE:
-            draw_run(run, may_act=refused is None)
-        elif result is None:
-            st.info(
-                "No results of this run are stored: they were deleted, or none of its facts could be asked.",
-                icon=":material/info:",
-            )
-        if result is not None:
-            if tab == "facts":
-                facts(shown, result, rows, own=run is not None)
-                if run is not None and run.status == background.DONE and not run.state.wish.line:
-                    draw_line(shown, run, result, refused is None)
-            elif tab == "curve":
-                curve(shown, result, run)
-            else:
-                if run is not None and run.status == background.DONE:
-                    draw_line(shown, run, result, refused is None)
-                ways(shown, result)
-        if run is not None and run.status == background.DONE and tab == "facts":
-            draw_run(run, may_act=refused is None)
-scroll_up()
-end(view)
+def draw(view: View) -> None:
+    refused, own = why_not(), selection.of(OwnModelSelection)
+    runs = background.own_runs()
+    if own.my_run and own.my_run not in {run.id for run in runs}:
+        blocks.say_ignored([own.my_run])
+    run = next((own_run for own_run in runs if own_run.id == own.my_run), runs[0] if runs else None)
+    shown = view if run else of_sample(view)
+    result = own_result(shown, run)
+    rows = shown.read(fact_rows, result) if result else pd.DataFrame()
+    head(shown, runs, run, result, rows)
+    # The same tabs before a run and while it is at work: other tabs would be drawn again, and the view would jump.
+    titles = {name: title for name, title in TABS.items() if result or run or name not in ("facts", "curve", "ways")}
+    titles = {name: title for name, title in titles.items() if name != "space" or refused is None}
+    with selection.open_tab("own_tab", titles, view.page) as tab:
+        if tab == "space":
+            draw_space(view)
+        elif tab == "new":
+            new(view, runs, run, refused)
+        else:
+            if run is not None and run.status != background.DONE:
+                draw_run(run, may_act=refused is None)
+            elif result is None:
+                st.info(
+                    "No results of this run are stored: they were deleted, or none of its facts could be asked.",
+                    icon=":material/info:",
+                )
+            if result is not None:
+                if tab == "facts":
+                    facts(shown, result, rows, own=run is not None)
+                    if run is not None and run.status == background.DONE and not run.state.wish.line:
+                        draw_line(shown, run, result, refused is None)
+                elif tab == "curve":
+                    curve(shown, result, run)
+                else:
+                    if run is not None and run.status == background.DONE:
+                        draw_line(shown, run, result, refused is None)
+                    ways(shown, result)
+            if run is not None and run.status == background.DONE and tab == "facts":
+                draw_run(run, may_act=refused is None)
+    scroll_up()
+
+
+show("own_model", "Your model", "What did your model forget?", draw, needs_results=False)

@@ -11,14 +11,14 @@ import streamlit as st
 from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_tables
-from probing.papers.claims import FAILS, HOLDS, UNTESTED, Judged, claims_frame
+from probing.papers.claims import FAILS, HOLDS, UNTESTED, Judged, Reproduction, claims_frame
 from probing.papers.page_figures import FIGURES, PaperView
 from probing.papers.page_tables import TABLES
 from probing.papers.papers import (
@@ -131,12 +131,22 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
     )
 
 
-def picture(paper_view: PaperView, judged: Sequence[Judged], short: pd.DataFrame) -> None:
-    """One tile per claim, with the quiet row."""
+Tile = tuple[Judged, dict[str, str], dict[str, str]]
+
+
+def told(view: View, name: str, *chosen: str) -> tuple[Reproduction, list[Tile], pd.DataFrame]:
+    """A paper beside our results; its claims, those decided first, with what their tiles say; the table behind them."""
+    compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
+    judged = telling_first(judged)
     whole = claims_frame(judged).assign(against=[judgement.claim.against for judgement in judged])
-    rows = zip(judged, short.to_dict("records"), whole.to_dict("records"), strict=True)
+    rows = zip(judged, tiles(judged).to_dict("records"), whole.to_dict("records"), strict=True)
+    return compared, list(rows), with_comparisons(judged)
+
+
+def picture(paper_view: PaperView, claims: Sequence[Tile], table: pd.DataFrame) -> None:
+    """One tile per claim, with the quiet row."""
     st.html(Path(page_tables.__file__).with_name("tiles.css"))
-    st.html(f'<div class="claims">{"".join(tile(*row) for row in rows)}</div>')
+    st.html(f'<div class="claims">{"".join(tile(*claim) for claim in claims)}</div>')
     paper = paper_view.numbers
     how = filled(
         "{how}\n\n{authors}, *{title}*, {venue}, <{url}>.",
@@ -148,7 +158,7 @@ def picture(paper_view: PaperView, judged: Sequence[Judged], short: pd.DataFrame
     )
     blocks.files(
         None,
-        table=with_comparisons(judged),
+        table=table,
         stamp=paper_view.stamp("claims"),
         name=f"{paper_view.paper.name}-claims",
         caption=CAPTION,
@@ -187,25 +197,30 @@ def draw_figure(paper_view: PaperView) -> None:
         st.caption(filled("The paper's figure: {said}", said=sentence))
 
 
-view = open_page("papers", "Papers", "What of the papers holds here?", needs_results=False)
-sentence_place = st.container()
-chosen = choose(view)
-name = selection.of(PapersSelection).paper
-compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
-judged = telling_first(judged)
-paper_view = PaperView(view, PAPERS[name], compared)
-short = tiles(judged)
-with sentence_place:
-    say(judged)
-if not compared.ours or not compared.ours.run_ids:
-    what, command = MISSING[name]
-    blocks.missing(filled("{what}", what=what), command)
-picture(paper_view, judged, short)
-tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
-with selection.open_tab("papers_tab", tabs, view.page) as tab:
-    if tab == "tables":
-        for paper_table in TABLES[name]:
-            paper_table.draw(paper_view)
-    else:
-        draw_figure(paper_view)
-end(view)
+def draw(view: View) -> None:
+    sentence_place = st.container()
+    chosen = choose(view)
+    name = selection.of(PapersSelection).paper
+    compared, claims, table = view.derived(told, name, *chosen)
+    with sentence_place:
+        say([judged for judged, *_ in claims])
+    if not compared.ours or not compared.ours.run_ids:
+        what, command = MISSING[name]
+        blocks.missing(filled("{what}", what=what), command)
+    paper_view = PaperView(view, PAPERS[name], compared)
+    picture(paper_view, claims, table)
+    draw_tab(paper_view, name)
+
+
+@st.fragment
+def draw_tab(paper_view: PaperView, name: str) -> None:
+    tabs = TABS if name in FIGURES else {"tables": TABS["tables"]}
+    with selection.open_tab("papers_tab", tabs, "papers") as tab:
+        if tab == "tables":
+            for paper_table in TABLES[name]:
+                paper_table.draw(paper_view)
+        else:
+            draw_figure(paper_view)
+
+
+show("papers", "Papers", "What of the papers holds here?", draw, needs_results=False)

@@ -11,7 +11,7 @@ import streamlit as st
 from probing.choices import METHODS_TABS as TABS
 from probing.choices import MethodsSelection
 from probing.kernel.app import blocks, selection, texts
-from probing.kernel.app.frame import View, end, open_page
+from probing.kernel.app.frame import View, show
 from probing.kernel.app.tables import fitted
 from probing.kernel.app.texts import count, escape, filled, mark_key
 from probing.kernel.citations import PAPERS, SOFTWARE
@@ -225,20 +225,22 @@ def draw_citations() -> None:
             st.code(reference.bibtex, language="latex", wrap_lines=True)
 
 
-view = open_page("methods", "Methods", "What does each word mean?", needs_results=False)
-with selection.open_tab("methods_tab", TABS, view.page) as tab:
-    if tab == "glossary":
-        draw_glossary(view)
-    elif tab == "metrics":
-        draw_metrics(view)
-    elif tab == "data":
-        draw_data(view)
-    elif tab == "models":
-        draw_models(view)
-    elif tab == "runs":
-        draw_runs(view)
-    elif tab == "differences":
-        st.markdown(DIFFERENCES)
-    else:
-        draw_citations()
-end(view)
+def draw(view: View) -> None:
+    with selection.open_tab("methods_tab", TABS, view.page) as tab:
+        if tab == "glossary":
+            draw_glossary(view)
+        elif tab == "metrics":
+            draw_metrics(view)
+        elif tab == "data":
+            draw_data(view)
+        elif tab == "models":
+            draw_models(view)
+        elif tab == "runs":
+            draw_runs(view)
+        elif tab == "differences":
+            st.markdown(DIFFERENCES)
+        else:
+            draw_citations()
+
+
+show("methods", "Methods", "What does each word mean?", draw, needs_results=False)

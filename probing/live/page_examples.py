@@ -20,6 +20,10 @@ from probing.live.page_token_grids import Grid
 
 
 def base_runs(view: View) -> pd.DataFrame:
+    return view.derived(_base_runs)
+
+
+def _base_runs(view: View) -> pd.DataFrame:
     """The runs to take examples from: of one model, preferably a base, with the first chosen head; T-REx first."""
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
@@ -31,13 +35,18 @@ def base_runs(view: View) -> pd.DataFrame:
     return runs.sort_values("probe_set", key=lambda sets: sets.map(set_order), kind="stable")
 
 
-def stored_examples(view: View, runs: pd.DataFrame) -> list[dict[str, Any]]:
+def stored_examples(view: View) -> list[dict[str, Any]]:
+    return view.derived(_stored_examples)
+
+
+def _stored_examples(view: View) -> list[dict[str, Any]]:
     """Facts with their runs: up to six that the model knows, of different relations, and one that it does not; see
     ``example_facts``.
 
     ``known`` says which. Well-known facts come before others, and Rocky Balboa is among the known ones if he is known.
     """
     by_kind: dict[str, list[tuple[str, str, str]]] = {"known": [], "unknown": []}
+    runs = base_runs(view)
     clear, most = clearest(view), len(HOME_EXAMPLES) - 1
     for run_id in runs.sort_values("probe_set", key=lambda sets: sets != EVERYDAY, kind="stable")["run_id"]:
         runs_of = _tuned_runs(view, run_id)

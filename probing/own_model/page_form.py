@@ -267,7 +267,7 @@ def _button(wish: Wish, models_asked: Sequence[Named], given: Given, sizes: Sequ
             except ProbingError as error:
                 blocks.problem(error)
             else:
-                selection.update(my_run=run.id, own_tab="new")
+                selection.put(my_run=run.id, own_tab="new")
                 st.rerun()
         if seconds:
             words = "Takes {time}, without downloads and ways back; it goes on if this page is closed."

@@ -56,7 +56,7 @@ def _at_work(run_id: str, may_act: bool) -> None:
     if not run.running:
         st.session_state[_ENDED] = True
         if run.status == background.DONE:
-            selection.update(my_run=run_id, own_tab="ways" if run.state.wish.line else "facts")
+            selection.put(my_run=run_id, own_tab="ways" if run.state.wish.line else "facts")
         st.rerun()
     steps, left = run.state.wish.steps, run.seconds_left
     done = min(1.0, (run.state.step + run.progress) / len(steps))
@@ -92,7 +92,7 @@ def _ended(run: OwnRun, may_act: bool) -> None:
             )
             if st.button("Delete", key="own_model.delete"):
                 background.forget(run)
-                selection.update(my_run="")
+                selection.put(my_run="")
                 st.rerun()
     _log(run)
 

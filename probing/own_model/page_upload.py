@@ -55,7 +55,7 @@ SAMPLE = (
 )
 
 
-def show(view: View) -> None:
+def show_upload(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
     st.caption(
         filled(

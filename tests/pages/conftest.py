@@ -41,6 +41,17 @@ def _wait_for_the_thread(runner: local_script_runner.LocalScriptRunner, timeout:
 
 local_script_runner.require_widgets_deltas = _wait_for_the_thread
 
+_rerun = st.rerun
+
+
+def _rerun_whole(scope: str | list[str] = "app") -> None:
+    """AppTest knows no pages in a run of parts of one, so that it runs all of it after every click."""
+    if scope in ("app", "fragment"):
+        _rerun(scope)
+
+
+st.rerun = _rerun_whole
+
 # Tests compare words. Where lines may break is tested in ``tests/kernel/test_text.py``.
 for kind in (AlertBase, Markdown):
     kind.value = property(lambda one: one.proto.body.replace("\u00a0", " "))  # type: ignore[method-assign]

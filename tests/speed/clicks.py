@@ -203,10 +203,13 @@ def _times(
                 for click in turned.clicks if what == LATER_VISIT else ():
                     shown = None
                     for kind in (NEW_VIEW, SHOWN):
-                        if click.opens:
-                            page.locator(click.opens).first.click()
-                            page.wait_for_selector(click.choices)
                         choices = page.locator(click.choices)
+                        for _ in range(30):
+                            if not click.opens or choices.count():
+                                break
+                            # A list that is drawn again while it opens is closed.
+                            page.locator(click.opens).first.click()
+                            page.wait_for_timeout(QUIET)
                         if shown is None:
                             shown = max(0, choices.evaluate_all(_CHOSEN))
                         number = shown if kind == SHOWN else int(shown == 0)

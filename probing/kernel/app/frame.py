@@ -124,6 +124,13 @@ def _read(name: str, arguments: Arguments, database: Database, _function: Callab
     return _function(database, *arguments[0], **dict(arguments[1]))
 
 
+@st.cache_data(max_entries=200, show_spinner=False)
+def _derived(
+    name: tuple[str, str], chosen: Any, arguments: Arguments, _view: "View", _function: Callable[..., Any]
+) -> Any:
+    return _function(_view, *arguments[0], **dict(arguments[1]))
+
+
 @st.cache_data(max_entries=200, show_spinner="Counting …", hash_funcs=BY_DATA)
 def _counted(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
     return _function(database, *arguments[0], **dict(arguments[1]))
@@ -241,6 +248,14 @@ class View:
         assert self.database is not None
         return read_rows(function, self.database, *args, **kwargs)
 
+    def derived(self, function: Callable[Concatenate["View", P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What a function makes of this view's data and choice, and of nothing else, from the cache if possible."""
+        # All pages' functions are of the module "__main__".
+        name = (function.__code__.co_filename, _name(function))
+        chosen = (self.database.version if self.database else "", self.chosen)
+        result: T = _derived(name, chosen, (args, tuple(sorted(kwargs.items()))), self, function)
+        return result
+
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
     ) -> pd.DataFrame:
@@ -265,45 +280,70 @@ class View:
         return ", ".join(words) or "all facts"
 
 
-def open_page(page: str, title: str, question: str, *, needs_results: bool = True) -> View:
-    """Draws title, navigation and sidebar; without needed results, shows the command that makes them and stops."""
+def show(page: str, title: str, question: str, draw: Callable[[View], object], *, needs_results: bool = True) -> None:
+    """Shows a page: title, navigation, and the body that ``draw`` draws, which runs alone after a click on it.
+
+    Without needed results, the command that makes them stands in the place of the body.
+    """
     VISITS.note()
     st.set_page_config(
         page_title=f"{title} · BERTnesia Explorer", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide"
     )
     st.html(Path(__file__).with_name("page.css"))
-    ignored = selection.enter(page)
-    selection.follow()
+    st.html(_MENU, unsafe_allow_javascript=True)
+    _body(page, question, draw, selection.enter(page), needs_results)
+
+
+def _view(page: str) -> tuple[View, dict[str, list[str]], StoreError | None]:
+    """What a page shows, what of the selection is not stored, and why no results can be read."""
     opened, error = None, None
     try:
         opened = open_results()
     except StoreError as caught:
         error = caught
-    stored = read_rows(stored_models, opened) if opened else None
-    runs = one_run_each(read_rows(fact_runs, opened)) if opened else pd.DataFrame()
-    chosen, unknown = fit(selection.current(), runs)
-    view = View(page, chosen, opened, runs, stored)
-    _identity(view)
+    if opened is None:
+        return View(page, selection.current(), None, pd.DataFrame()), {}, error
+    chosen, unknown = read_rows(_fitted, opened, selection.current())
+    return View(page, chosen, opened, read_rows(_primary, opened), read_rows(stored_models, opened)), unknown, error
+
+
+def _primary(database: Database) -> pd.DataFrame:
+    return one_run_each(fact_runs(database))
+
+
+def _fitted(database: Database, chosen: RunChoice) -> tuple[RunChoice, dict[str, list[str]]]:
+    return fit(chosen, _primary(database))
+
+
+@st.fragment(key=selection.BODY)
+def _body(
+    page: str, question: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool
+) -> None:
+    """What of a page and its menu can change."""
+    selection.follow()
+    view, unknown, error = _view(page)
+    _menu(view)
     st.title(escape(question))
-    if opened:
-        blocks.left_out_files(read_rows(left_out_files, opened))
+    if view.database:
+        blocks.left_out_files(view.read(left_out_files))
     if needs_results:
         if error:
             blocks.problem(error)
-        elif runs.empty:
+        elif view.runs.empty:
             blocks.missing("No results are stored yet.", blocks.PROBE_COMMAND)
-        if error or runs.empty:
+        if error or view.runs.empty:
             selection.link("ask", "Ask a sentence of your own")
-            st.stop()
-    selection.write_back(page, **followed(selection.current(), chosen))
+            return
+    selection.write_back(page, **followed(selection.current(), view.chosen))
     _say_unread(ignored)
     blocks.say_ignored(
         [value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values]
     )
-    return view
+    draw(view)
+    selection.next_question(page)
 
 
-def _identity(view: View) -> None:
+def _menu(view: View) -> None:
     """Draws the product's name, and the pages; with a link to what the demonstration model is, where one is shown.
 
     Home has the name in the page, too; a phone has it on every page, because its sidebar is closed.
@@ -316,14 +356,8 @@ def _identity(view: View) -> None:
     with st.sidebar:
         st.markdown(name)
         selection.sidebar_links()
-    st.html(_MENU, unsafe_allow_javascript=True)
     with st.container(key="identity-here" if view.page == "home" else "identity"):
         st.caption(name)
-
-
-def end(view: View) -> None:
-    """Ends a page: the link to the next question."""
-    selection.next_question(view.page)
 
 
 def _say_unread(ignored: selection.Ignored) -> None:

@@ -113,8 +113,12 @@ PAGE_FIELDS: dict[str, tuple[str, ...]] = {}
 _OWN: dict[str, type] = {}
 _SHARED = {link_field.name: link_field for link_field in fields(RunChoice)}
 _KEY, _PAGE, _WRITTEN, _CHANGED = "probing.selection", "probing.page", "probing.link", "probing.changed"
+#: Session key: what the last link had for shared fields that are empty.
+_FOLLOWED = "probing.followed"
 #: Session key: what was ignored of the link that opened the shown view.
 _IGNORED = "probing.ignored"
+#: The part of a page that runs again after a change of what pages share.
+BODY = "body"
 #: Fields of a link that are Streamlit's, not of a page.
 _STREAMLITS = ("embed", "embed_options")
 
@@ -283,13 +287,23 @@ def default_of(page: str, name: str) -> Any:
     return _fields_of(page)[name].default
 
 
-def update(*, afresh: bool = False, **changes: Any) -> None:
-    """Changes the selection of the open page, as ``link_to``; for callbacks of buttons."""
+def put(*, afresh: bool = False, **changes: Any) -> None:
+    """Changes the selection of the open page, as ``link_to``; shown when the page runs next."""
     state = st.session_state
     page, (both, own) = state[_PAGE], _split(changes)
     state[_KEY] = replace(current(), **both)
     state[f"{_KEY}.{page}"] = replace(_opened(page) if afresh else _own(page), **own)
     state[_CHANGED] = True
+
+
+def update(**changes: Any) -> None:
+    """``put`` as the last act of a widget's callback, which shows it.
+
+    Shared fields change the page and its links to others; the page's own the part of it that has the widget.
+    """
+    put(**changes)
+    if _SHARED.keys() & changes:
+        st.rerun(BODY)
 
 
 def _reset_dependents(shared: str) -> None:
@@ -334,7 +348,7 @@ def write_back(page: str, **followed: str) -> None:
     listed = {name: value if isinstance(value, list) else [value] for name, value in query.items()}
     if listed != _link():
         st.query_params.from_dict(query)
-    st.session_state[_WRITTEN], st.session_state[_CHANGED] = listed, False
+    st.session_state[_WRITTEN], st.session_state[_CHANGED], st.session_state[_FOLLOWED] = listed, False, followed
 
 
 def _link() -> dict[str, list[str]]:
@@ -394,9 +408,10 @@ def bound(
 def open_tab(name: str, titles: Mapping[T, str], page: str) -> Iterator[T]:
     """Draws tabs, and into the open one what the body draws; the link's field ``name`` stores which one is open.
 
-    Only the open tab is drawn: opening another one runs the page again. ``titles`` are by value in the link; a value
-    that has none opens the first tab.
+    Only the open tab is drawn: opening another one runs the fragment again that has the tabs. ``titles`` are by value
+    in the link; a value that has none opens the first tab.
     """
+    write_back(page, **st.session_state[_FOLLOWED])
     key = f"{page}.{name}"
     st.session_state[key] = titles.get(getattr(_own(page), name), next(iter(titles.values())))
 
@@ -486,8 +501,9 @@ def address(page: str, **changes: Any) -> str:
 
 
 def open_later(page: str, *, afresh: bool = False, **changes: Any) -> None:
-    """Opens another page with fields changed at the next run; in callbacks, Streamlit cannot change the page."""
+    """Opens another page with fields changed, as the last act of a callback, where Streamlit cannot change the page."""
     st.session_state[_PENDING] = (page, changes, afresh)
+    st.rerun(BODY)
 
 
 def follow() -> None:

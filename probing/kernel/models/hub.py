@@ -28,6 +28,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
     RevisionResolutionError,
 )
+from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import parse_ratelimit_headers, tqdm
 
 from probing.kernel.errors import ModelError
@@ -322,6 +323,8 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
 
 def is_on_this_machine(hub_id: str, revision: str | None = None) -> bool:
     """Whether a model of the hub can be loaded without a download."""
+    if not Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=hub_id, repo_type="model")).is_dir():
+        return False
     try:
         return open_snapshot(hub_id, revision, local_only=True).is_complete()
     except ModelError:
