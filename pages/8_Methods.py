@@ -101,7 +101,10 @@ def draw_metrics(view: View) -> None:
         for quantity in METRICS.values()
         for low, high in [quantity.ends]
     )
-    blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=700, row_height=84)
+    config = {"definition": st.column_config.TextColumn("definition", width=560)}
+    shape = {"height": 700, "row_height": 104}
+    stamp = view.stamp("quantities", ())
+    blocks.table_with_download(table, stamp=stamp, name="metrics", column_config=config, **shape)
 
 
 def licences() -> pd.DataFrame:

@@ -431,12 +431,7 @@ VISITORS: tuple[Term, ...] = (
     ),
     Term("own output layer", "the model's own head, which reads every layer without training", "nostalgebraist 2020"),
     Term("retrained reader", "a head per layer, trained on text without the facts", "ours"),
-    Term(
-        "probe",
-        "a small classifier on the frozen states of layers",
-        _TENNEY,
-        ("edge probing", "edge probe", "sentence probe"),
-    ),
+    Term("probe", "a small classifier on frozen states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
     Term(
         "F1", "the harmonic mean of precision (of what is found) and recall (of what is right)", "van Rijsbergen 1979"
     ),
