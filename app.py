@@ -14,7 +14,7 @@ from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.frame import View, show
 from probing.kernel.app.selection import OF_EXAMPLE, link
-from probing.kernel.app.texts import Markdown, escape, filled
+from probing.kernel.app.texts import Markdown, escape, explained, filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.fact import MASK
 from probing.kernel.models.names import LOGIT_LENS
@@ -142,7 +142,7 @@ def card(title: str, words: Markdown, target: str, question: Markdown, **changes
     """One card: a number, what it is, and the link to the page that it comes from."""
     with st.container(border=True, gap="xsmall", width="stretch", height="stretch"):
         st.markdown(filled("## {title}", title=title))
-        st.markdown(words)
+        st.markdown(explained(words))
         link(target, question, icon=":material/arrow_forward:", **changes)
 
 

@@ -55,8 +55,8 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 FIGURE_3 = ("P463", "P530", "P37")
 
 CURVE = (
-    "Share of facts whose right word (one token) a layer ranks first of all words. Dotted: a blind guess, with somebody"
-    " else's name in the question."
+    "Right answers (P@1): a layer ranks the right word (one token) first. Dashed: the commonest answer; dotted: a blind"
+    " guess; long dashes: the control."
 )
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of"
@@ -115,13 +115,13 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the usual lines: base, control, the two models with the clearest findings, and added ones."""
-    if selection.current().models:
+    """The view with the usual lines: base, control and the two models with the clearest findings; of own facts, all."""
+    if selection.current().models or not PROBE_SETS.keys() & {*view.chosen.probe_sets}:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
     clearest = [finding.model for finding in findings(view)[:2]]
-    bases = {str(runs["base"].get(model) or model) for model in (*clearest, *view.added)}
-    lines = {*clearest, *bases, *view.added, *view.controls}
+    bases = {str(runs["base"].get(model) or model) for model in clearest}
+    lines = {*clearest, *bases, *view.controls}
     models = tuple(model for model in view.colours if model in lines)
     return replace(view, chosen=replace(view.chosen, models=models)) if clearest else view
 

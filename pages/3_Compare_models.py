@@ -40,7 +40,10 @@ from probing.kernel.stats.intervals import wider
 RECOVER = "python -m probing forgetting recover --k {k} --model {model}"
 #: The ranks for which ways back can be looked for.
 RECOVERED = (1, 10)
-FLOW = "Each counts once, at the first way that brings it back. Click a part to list its facts."
+FLOW = (
+    "Each counts once, at its first way back: another layer, a refitted head, layers put back, or relearned. Click a"
+    " part to list its facts."
+)
 FLOW_HOW = (
     "The base's facts are those whose answer, one token, it ranks within k of all words at its last layer. A lost fact"
     " is tried by four ways, from the cheapest: the base's head reads it at another layer; a head fitted to the last"
@@ -115,7 +118,13 @@ def ways_back(pair: Pair) -> Markdown:
     )
     parts = hundred(counted, tests, ways, gained)
     blocks.figure(
-        drawing(flow_of_100, parts, base=view.name(pair.base), model=view.label(pair.tuned)),
+        drawing(
+            flow_of_100,
+            parts,
+            base=view.name(pair.base),
+            model=view.label(pair.tuned),
+            base_colour=view.colours_of([pair.base])[pair.base],
+        ),
         table=parts if row is None else pd.concat([parts, of_fates(row)], ignore_index=True),
         stamp=pair.stamp(f"100 known facts, rank ≤ {view.chosen.k}", (*pair.run_ids, pair.recovery["run_id"].iloc[0])),
         name="flow",
@@ -326,7 +335,15 @@ def relations(pair: Pair) -> None:
     if len(back):
         table = table.merge(back[["relation", *columns]].rename(columns=columns), on="relation", how="left")
     blocks.figure(
-        drawing(relation_slopes, table, base=view.name(pair.base), model=view.label(pair.tuned), k=k, fewest=FEWEST),
+        drawing(
+            relation_slopes,
+            table,
+            base=view.name(pair.base),
+            model=view.label(pair.tuned),
+            colours=(view.all_colours[pair.base], view.all_colours[pair.tuned]),
+            k=k,
+            fewest=FEWEST,
+        ),
         table=table,
         stamp=pair.stamp(f"losses by relation, rank ≤ {k}"),
         name="relation-losses",

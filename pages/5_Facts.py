@@ -33,7 +33,6 @@ from probing.kernel.app.figure_cache import csv_bytes, drawing
 from probing.kernel.app.frame import View, run_of, show
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, escape, filled, joined
-from probing.kernel.figures import theme
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.stats.intervals import may_be_shown
 from probing.live import page_examples
@@ -322,11 +321,9 @@ def curve(view: View, fact: pd.Series, runs: pd.DataFrame, predictions: pd.DataF
     """Draws the right word's rank by layer in the models of the grids; of one model alone, by every head."""
     table = rank_table(compared_runs(runs, list(predictions["run_id"]), view.chosen.head, models), predictions)
     table = table[table["model"].isin(models)]
-    first, *tuned = models
-    colours = {**view.colours, first: theme.BASE, **dict.fromkeys(tuned[:1], theme.TUNED)}
     labels = {model: view.label(model) for model in models}
     blocks.figure(
-        drawing(run_rank_lines, table, colours=colours, labels=labels, controls=view.controls),
+        drawing(run_rank_lines, table, colours=view.colours, labels=labels, controls=view.controls),
         table=table,
         stamp=view.stamp(
             f"rank of {fact['object']}, {fact['prompt']}", tuple(runs.loc[runs["model"].isin(models), "run_id"])

@@ -177,9 +177,11 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
     links = {fact: address("facts", fact=fact, **run) for fact in top["fact_id"] if fact in of_words}
     among = result.measure != VOCABULARY
     caption = CAPTION_AMONG if among else CAPTION
-    st.html(fact_table(top, base=base, model=view.name(result.model), k=result.k, links=links))
+    colours = view.colours_of([result.base, result.model])
+    shades = colours[result.base], colours[result.model]
+    st.html(fact_table(top, shades, base=base, model=view.name(result.model), k=result.k, links=links))
     blocks.files(
-        drawing(fact_squares, top, base=base, model=view.name(result.model), k=result.k),
+        drawing(fact_squares, top, shades, base=base, model=view.name(result.model), k=result.k),
         table=rows,
         stamp=view.stamp(f"{result.title}, {result.head}, {result.known}", result.run_ids),
         name="own-facts",

@@ -10,8 +10,6 @@ import streamlit as st
 
 from probing.choices import METHODS_TABS as TABS
 from probing.choices import MethodsSelection
-from probing.facts.report_layers import total
-from probing.facts.store_facts import total_null_examples
 from probing.kernel.app import blocks, selection, texts
 from probing.kernel.app.frame import View, show
 from probing.kernel.app.tables import fitted
@@ -25,14 +23,9 @@ from probing.kernel.registry import read_registry
 from probing.kernel.store.columns import TABLES
 from probing.kernel.store.stored import fact_runs
 from probing.kernel.success_report import learned
-from probing.terms import METRICS, anchor, glossary
+from probing.terms import METRICS, VISITORS, anchor, glossary
 
 _FOLDER = Path(texts.__file__).parent
-TOTAL_NULL = """
-A union over many layers also finds answers by chance. Each row is a question that the last layer misses, asked with
-the fact's own name and with somebody else's, and the rank of the answer at every layer. What only the own name finds
-counts as knowledge.
-"""
 DIFFERENCES = """
 - **Ranks count from 1.** BERTnesia's code counts from 0 and tests `rank <= k`, so its P@10 is a P@11; P@1 is the same.
 - **The best checkpoint** of a head is probed, not the last epoch, and dropout is off.
@@ -58,17 +51,19 @@ OWN_LICENCES = (
 
 
 def draw_glossary(view: View) -> None:
-    """The field of the search and the entries, A to Z."""
+    """The field of the search and the entries: the words of the pages, then the others from A to Z."""
     selection.bound("methods_search")
     query = selection.of(MethodsSelection).methods_search
-    entries = sorted(matching_terms(list(glossary().values()), query), key=lambda term: term.name.lower())
-    if not entries:
+    others = sorted({*glossary().values()} - {*VISITORS}, key=lambda term: term.name.lower())
+    levels = {"For visitors": matching_terms(VISITORS, query), "For programmers": matching_terms(others, query)}
+    if not any(levels.values()):
         st.info("An entry must have all words of the search.", icon=":material/search_off:")
         return
-    letters = {term.name[0].upper(): anchor(term.name) for term in reversed(entries) if term.name[0].isalpha()}
-    links = " ".join(f'<a href="#{target}" target="_self">{letter}</a>' for letter, target in sorted(letters.items()))
     st.html(_FOLDER / "glossary.css")
-    st.html(f'<div class="letters">{links}</div><div class="glossary">{"".join(map(entry, entries))}</div>')
+    for title, entries in levels.items():
+        if entries:
+            st.header(escape(title))
+            st.html(f'<div class="glossary">{"".join(map(entry, entries))}</div>')
     st.html(_FOLDER / "glossary.js.html", unsafe_allow_javascript=True)
 
 
@@ -89,7 +84,7 @@ def entry(term: Term) -> str:
 
 
 def draw_metrics(view: View) -> None:
-    """Every quantity, and an example of the null of total knowledge."""
+    """Every quantity, with its whole definition."""
     table = pd.DataFrame(
         {
             "quantity": quantity.label,
@@ -106,56 +101,10 @@ def draw_metrics(view: View) -> None:
         for quantity in METRICS.values()
         for low, high in [quantity.ends]
     )
-    blocks.table_with_download(table, stamp=view.stamp("quantities", ()), name="metrics", height=600, row_height=60)
-    st.header("The null of total knowledge")
-    st.markdown(TOTAL_NULL)
-    run = run_with_ranks(view)
-    if run is None:
-        blocks.missing("No run has single facts with ranks of another subject.", blocks.PROBE_COMMAND)
-        return
-    stamp = view.stamp(f"null of total knowledge, {run['model']}, {run['head']} heads", (str(run["run_id"]),))
-    example = pd.DataFrame(
-        [row for fact in view.read(total_null_examples, str(run["run_id"])).itertuples() for row in example_rows(fact)]
-    )
-    blocks.table_with_download(example, stamp=stamp, name="null-example")
-    sums = view.read(total, (run["run_id"],), (1,), ("micro",))
-    columns = {
-        "model": "model",
-        "inner_n": "missed with both",
-        "inner_own": "own name, inside",
-        "inner_swapped": "other name, inside",
-    }
-    columns |= {
-        "inner_p": "p (McNemar)",
-        "total": "any layer",
-        "last_layer": "last layer",
-        "majority": "commonest answer",
-    }
-    st.header("The same over all facts")
-    blocks.table_with_download(sums, stamp=stamp, name="null-totals", column_order=list(columns), column_config=columns)
-
-
-def run_with_ranks(view: View) -> pd.Series | None:
-    """The shown run, or else the first, that has examples of the null of total knowledge."""
-    if view.runs.empty:
-        return None
-    of_run = (view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)
-    ordered = pd.concat([view.runs[of_run], view.runs[view.runs["base"] == ""]])
-    for _, run in ordered[ordered["probe_set"] == view.chosen.probe_set].iterrows():
-        if len(view.read(total_null_examples, str(run["run_id"]))):
-            return run
-    return None
-
-
-def example_rows(fact) -> list[dict]:
-    """Two rows: the ranks with the own and with another name."""
-    prompts = (("own", fact.prompt, fact.own_ranks), ("other", fact.swapped_prompt, fact.swapped_ranks))
-    kinds = {"own": "own name only", "swapped": "other name only", "both": "both"}
-    return [
-        {"found with": kinds[fact.kind], "answer": fact.object, "subject": side, "prompt": prompt}
-        | {f"layer {layer}": rank for layer, rank in enumerate(ranks, 1)}
-        for side, prompt, ranks in prompts
-    ]
+    config = {"definition": st.column_config.TextColumn("definition", width=560)}
+    shape = {"height": 700, "row_height": 104}
+    stamp = view.stamp("quantities", ())
+    blocks.table_with_download(table, stamp=stamp, name="metrics", column_config=config, **shape)
 
 
 def licences() -> pd.DataFrame:
@@ -195,12 +144,12 @@ def draw_models(view: View) -> None:
         return
     st.markdown(
         "**nesia-mini is a small demonstration model, not BERT**, so that every page works on any machine; it knows"
-        " what its training text states. This command probes BERT-base on the same facts, and it appears on every page."
+        " what its training text states. This command probes BERT-base on the same facts; every page then offers it."
         " In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
     )
     blocks.command_line(blocks.BERT_COMMAND)
     scored = view.read(learned)
-    table = models.merge(scored.drop(columns=["base", "objective"]), on="model", how="left").fillna({"base": ""})
+    table = models.drop_duplicates("model").merge(scored.drop(columns=["base", "objective"]), on="model", how="left")
     table.insert(0, "short", table["model"].map(view.label))
     columns = {
         "short": st.column_config.TextColumn("short name", pinned=True),
@@ -222,7 +171,7 @@ def draw_models(view: View) -> None:
         column_config=columns,
         height=500,
     )
-    st.markdown(mark_key(view, table["model"]))
+    st.markdown(mark_key(view.verdicts, table["model"]))
 
 
 def draw_runs(view: View) -> None:

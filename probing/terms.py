@@ -1,6 +1,7 @@
 """Quantities and terms of the field: one table each for tooltips, axis titles, the Methods page and ``terms``."""
 
 import re
+from collections.abc import Callable
 from functools import cache
 
 from probing.changes.measures import CHANGE_METRICS
@@ -385,21 +386,64 @@ MOST = 8
 
 _WALLAT, _TENNEY = "Wallat, Singh and Anand 2020", "Tenney, Das and Pavlick 2019"
 
-TERMS: tuple[Term, ...] = (
-    Term(
-        "fact",
-        "a subject, a relation and an object; a template turns it into a sentence with one gap, which the object fills",
-        _LAMA,
-    ),
-    Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _LAMA, ("answers rightly",)),
+#: The 25 words that a visitor of the pages meets first, in plain words; all others are for programmers.
+VISITORS: tuple[Term, ...] = (
+    Term("fact", "a subject, a relation and an object, asked as a sentence whose one gap the object fills", _LAMA),
     Term("relation", "a kind of fact, such as “capital of”", _LAMA),
+    Term("token", "a unit of the tokenizer: a word, or a piece of one", "transformers", ("word piece",)),
+    Term("rank", "the place of the right word in a layer's list of all words, the best first", _LAMA),
+    Term("P@1", "the share of facts whose right word comes first of all words", _LAMA),
     Term(
-        "decoding head",
-        "turns a hidden state into a distribution over the vocabulary; trained ones learn masked words of WikiText,"
-        " never the facts",
-        _WALLAT,
-        ("head kind",),
+        "commonest answer",
+        "the share of facts that their relation's commonest answer fits",
+        _LAMA,
+        ("majority answer",),
     ),
+    Term(
+        "blind guess",
+        "the same facts asked with somebody else's name: what is right then, too, does not come from the name",
+        "ours",
+        ("swapped subject", "somebody else's name"),
+    ),
+    Term(
+        "95 % interval",
+        "with facts drawn again, their answers as they are, 95 of 100 such intervals would hold the true value",
+        "Wilson; Newcombe; beta; Student",
+    ),
+    Term("macro", "the mean over relations: every relation counts once", _LAMA),
+    Term("base", "the model that fine-tuning starts from", "ours"),
+    Term("control", "a model trained further on its base's own text, so it has no task", "ours"),
+    Term(
+        "learned (✓)",
+        "the task score lies above its baseline with its 95 % interval, and at least halfway to what BERT-base is"
+        " published to reach, if it is; what it lost may still have other causes than the task",
+        "ours",
+    ),
+    Term("partly (◐)", "above its baseline, but less than halfway to the published score", "ours"),
+    Term("not learned (✗)", "trained, but its losses cannot be attributed to its task", "ours"),
+    Term("cannot tell (?)", "too few test items, or no task score or baseline is stored", "ours"),
+    Term("comes back", "a lost fact is right again by some way; guesses can be, too", "ours", ("come back",)),
+    Term("refitted head", "a head fitted anew to the last layer, on text without the facts", "ours", ("fitted head",)),
+    Term("layers put back", "some of the last layers are the base's again, at most half of all", "ours"),
+    Term("relearned", "right again after some training steps on other facts", "ours", ("relearning",)),
+    Term(
+        "decoding head", "turns a layer's state into a list of words; none is trained on facts", _WALLAT, ("head kind",)
+    ),
+    Term("own output layer", "the model's own head, which reads every layer without training", "nostalgebraist 2020"),
+    Term("retrained reader", "a head per layer, trained on text without the facts", "ours"),
+    Term("probe", "a small classifier on frozen states", _TENNEY, ("edge probing", "edge probe", "sentence probe")),
+    Term(
+        "F1", "the harmonic mean of precision (of what is found) and recall (of what is right)", "van Rijsbergen 1979"
+    ),
+    Term(
+        "exposure",
+        "whether the training text states a fact, has its subject and answer in a sentence, or neither",
+        "ours",
+    ),
+)
+TERMS: tuple[Term, ...] = (
+    *VISITORS,
+    Term("known fact", "one whose right answer has at most rank k, a lucky guess too", _LAMA, ("answers rightly",)),
     Term("full head", "a head per layer, with a vocabulary matrix of its own", _WALLAT),
     Term("tied head", "a head per layer that shares the pre-trained vocabulary matrix", "ours"),
     Term(
@@ -415,19 +459,9 @@ TERMS: tuple[Term, ...] = (
     ),
     Term("hidden state", "the vector of a token after a layer; layer 0 is the embeddings", "transformers"),
     Term("attention mask", "marks the tokens of a batch that are not padding", "transformers"),
-    Term("token", "a unit of the tokenizer: a word, or a piece of one", "transformers", ("word piece",)),
     Term("softmax loss", "cross-entropy of the softmax over the vocabulary", "PyTorch, cross_entropy"),
-    Term(
-        "probe", "a small classifier on frozen hidden states", _TENNEY, ("edge probing", "edge probe", "sentence probe")
-    ),
     Term("control label", "a random label that only memory can provide", "Hewitt and Liang 2019"),
     Term("online code", "code length of labels under a probe trained on growing data", "Voita and Titov 2020"),
-    Term(
-        "F1",
-        "the harmonic mean of precision and recall: of an answer's words for questions, of entities for NER, over"
-        " labels for edge probes",
-        "van Rijsbergen 1979",
-    ),
     Term(
         "candidate",
         "an answer of any number of tokens that the right one is ranked among: the answers of the relation, or a list;"
@@ -454,41 +488,24 @@ TERMS: tuple[Term, ...] = (
         "Holtzman et al. 2021",
         ("pointwise mutual information",),
     ),
-    Term("macro", "the mean over relations: every relation counts once", "Petroni et al. 2019 (LAMA)"),
     Term("micro", "the mean over facts: every fact counts once", "ours"),
-    Term(
-        "95 % interval",
-        "with facts drawn again, their answers as they are, 95 of 100 such intervals would hold the true value;"
-        " sentences that compare layers or models use the wider of it and of the interval over answers",
-        "Wilson; Newcombe; beta; Student",
-    ),
     Term(
         "interval over answers",
         "the 95 % interval if the answers are drawn again, too: a model knows the facts of one answer together; not for"
         " runs of which only counts are stored",
         "Jackknife over (relation, answer)",
     ),
-    Term("base", "the model that fine-tuning starts from", "ours"),
     Term(
         "model folder",
         "a folder that save_pretrained has written: config.json, the tokenizer's files and model.safetensors",
         "transformers",
     ),
-    Term("control", "a model trained further on the base's own text, without a task", "ours"),
-    Term(
-        "exposure",
-        "whether the training text holds a fact: stated in so many words, evidence (subject and answer in one"
-        " sentence), unseen, held out on purpose, held out in part (its evidence names it in another form), or unknown",
-        "ours",
-    ),
-    Term("comes back", "a lost fact is right again by some way; guesses can be, too", "ours"),
     Term(
         "test of memory",
         "of a group: whether stated facts come back more often, as often or less often than equally confident right"
         " answers that the text never had",
         "ours",
     ),
-    Term("relearning", "some training steps on other facts, after which lost facts are asked again", "ours"),
     Term(
         "atomic write",
         "write to a temporary file, fsync, rename: a reader sees the old file or the new one",
@@ -504,8 +521,6 @@ TERMS: tuple[Term, ...] = (
 )
 #: Label of a quantity -> other words for it.
 _FORMS = {
-    "commonest answer": ("majority answer",),
-    "blind guess": ("swapped subject", "somebody else's name"),
     "linear CKA": ("CKA",),
 }
 
@@ -517,14 +532,32 @@ def glossary() -> dict[str, Term]:
         Term(metric.label, metric.meaning, metric.source.rstrip("."), _FORMS.get(metric.label, ()))
         for metric in METRICS.values()
     )
-    return {term.name: term for term in quantities} | {term.name: term for term in TERMS}
+    return {term.name: term for term in (*quantities, *TERMS)}
 
 
 def terms_in(text: str) -> list[Term]:
     """The terms of a text in their order, each once and at most ``MOST``; of two that overlap the longer one."""
     named, pattern = _pattern()
-    names = {named[match.group(1).lower()]: None for match in pattern.finditer(text)}
+    names = {named[_plain(match[1])]: None for match in pattern.finditer(text) if match[1]}
     return [glossary()[name] for name in names][:MOST]
+
+
+def marked(text: str, mark: Callable[[str, Term], str]) -> str:
+    """Markdown in which ``mark`` writes the first of each term; code and links stay."""
+    named, pattern = _pattern()
+    left = dict(glossary())
+
+    def write(match: re.Match[str]) -> str:
+        term = left.pop(named[_plain(match[1])], None) if match[1] else None
+        return mark(match[0], term) if term else match[0]
+
+    return pattern.sub(write, text)
+
+
+def meanings(label: str) -> list[str]:
+    """What the terms of a figure's label and the mark at its end mean."""
+    marks = [term for term in VISITORS if term.name.endswith(f"({label[-1:]})")]
+    return [f"{term.name}: {term.meaning}" for term in (*terms_in(label), *marks)]
 
 
 def anchor(name: str) -> str:
@@ -537,4 +570,9 @@ def _pattern() -> tuple[dict[str, str], re.Pattern]:
     """Every form in small letters -> its term, and what finds a form, in the singular or in the plural."""
     named = {form.lower(): term.name for term in reversed(glossary().values()) for form in (*term.forms, term.name)}
     forms = "|".join(re.escape(form) for form in sorted(named, key=len, reverse=True))
-    return named, re.compile(rf"(?<![\w@-])({forms})s?(?![\w@-])", re.IGNORECASE)
+    forms = forms.replace("\\ ", r"\s")
+    return named, re.compile(rf"`[^`]*`|\[[^]]*\]\([^)]*\)|(?<![\w@-])({forms})s?(?![\w@-])", re.IGNORECASE)
+
+
+def _plain(form: str) -> str:
+    return re.sub(r"\s", " ", form.lower())

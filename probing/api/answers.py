@@ -22,6 +22,7 @@ from probing.edges.trace import trace_spans
 from probing.edges.words import SpanTrace, numbered, split_words
 from probing.kernel.errors import EdgeDataError, HeadError, OptionError
 from probing.kernel.figures import theme
+from probing.kernel.figures.looks import usual_colours
 from probing.kernel.models.catalogue import opened_base
 from probing.kernel.models.load import Encoder
 from probing.kernel.models.names import known_model
@@ -453,7 +454,7 @@ class SentenceAnswer(Shown):
         n = len(found.tokens)
         return attention_panels(
             pd.DataFrame(rows, columns=["name", "measure", "layer", "value"]),
-            colours=theme.model_colours(models),
+            colours=usual_colours(one.name for one in models),
             dashes={one.name: theme.line_dash(one.objective == "control") for one in models},
             yardsticks={"entropy": math.log(n), "first": 1 / n, "self": 1 / n},
         )

@@ -25,9 +25,10 @@ from probing.facts.store_candidates import candidate_runs
 from probing.kernel.errors import OptionError
 from probing.kernel.fact import PROBE_SETS, FactSet, shipped_relations
 from probing.kernel.figures import theme
+from probing.kernel.figures.looks import usual_colours
 from probing.kernel.metric import RANKS
-from probing.kernel.models.names import LOGIT_LENS, known_model
-from probing.kernel.registry import ModelEntry, read_registry
+from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.registry import ModelEntry
 from probing.kernel.report import refuse_unknown_words, shown_baselines
 from probing.kernel.stats.intervals import AVERAGES
 from probing.kernel.store.database import Database
@@ -226,7 +227,7 @@ class Probed(Shown):
         table = shown_baselines(self._precision(k, average))
         sets = {name: PROBE_SETS.get(name, name) for name in table["probe_set"].unique()}
         title = f"{METRICS[f'p_at_{k}'].label}, {average}"
-        colours = theme.model_colours([known_model(read_registry(), self.model)])
+        colours = usual_colours([self.model])
         drawn = layer_curve(table, title=title, unit="share", colours=colours, names=sets)
         return theme.for_notebook(drawn, dark, width)
 

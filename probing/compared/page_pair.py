@@ -92,7 +92,7 @@ def choose(view: View) -> Pair | None:
             value=model,
             options=models,
             format_func=view.label,
-            help=mark_key(view, models),
+            help=mark_key(view.verdicts, models),
             resets={"versus_model": "", **NO_LIST},
             width=220,
         )

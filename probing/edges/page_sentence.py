@@ -140,7 +140,7 @@ def _open(view: View) -> Traced | None:
                 options=models,
                 format_func=view.label,
                 width=200,
-                help=mark_key(view, models),
+                help=mark_key(view.verdicts, models),
                 resets={"trace_page": 1},
             )
         if len(parts) > 1:

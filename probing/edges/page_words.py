@@ -47,7 +47,7 @@ class GrammarProbes(ShownRuns):
     @property
     def marks(self) -> Markdown:
         """The meaning of the marks on the names of models; behind "How to read"."""
-        return mark_key(self.view, self.models)
+        return mark_key(self.view.verdicts, self.models)
 
     def call(self, what: str, more: Mapping[str, object] | None = None, **looks: Any) -> str:
         """The call of the Python API that draws a report of these models and tasks; ``more`` replaces its filters."""

@@ -9,7 +9,7 @@ from probing.facts.totals import onset
 from probing.kernel.columns import Columns, integers
 from probing.kernel.figures import theme, yardsticks
 from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
-from probing.kernel.figures.theme import centres, name_rows
+from probing.kernel.figures.theme import row_name
 from probing.kernel.figures.yardsticks import MODES
 
 #: More lines than this cannot be distinguished.
@@ -105,8 +105,8 @@ ORDERS = {
 }
 #: Marks the name of a relation whose last layer is not clearly above its majority answer.
 MARK = "○"
-#: Height of a row whose name has one line, in pixels, characters of a line, and rows that a further line takes.
-_ROW, _NAME, _FURTHER = 13, 29, 1.2
+#: Height of a row in pixels, and characters of its name.
+_ROW, _NAME = 13, 29
 #: Room for the colour bar and for the axis of layers.
 _ABOVE, _BELOW = 56, 52
 _MOST = 100
@@ -192,18 +192,12 @@ def relation_map(
     shades = cells.pivot(index="relation", columns="layer", values="shade").reindex(rows)
     first = points.drop_duplicates("relation").set_index("relation").loc[rows]
     marked = set(not_above_majority(points))
-    names, ends = name_rows(
-        [
-            (f"{relation.cardinality} · " if order == "cardinality" and relation.cardinality else "")
-            + str(relation.label)
-            # The mark stays on the line of the last word.
-            + (f"\u00a0{MARK}" if relation.Index in marked else "")
-            for relation in first.itertuples()
-        ],
-        _NAME,
-        _FURTHER,
-    )
-    place = dict(zip(rows, centres(ends), strict=True))
+    names = []
+    for relation in first.itertuples():
+        kind = f"{relation.cardinality} · " if order == "cardinality" and relation.cardinality else ""
+        mark = f" {MARK}" if relation.Index in marked else ""
+        names.append(f"{kind}{row_name(str(relation.label), _NAME - len(kind + mark))}{mark}")
+    place = {relation: row for row, relation in enumerate(rows)}
     title = (
         f"right answers, % (P@{k})"
         if not signed
@@ -215,7 +209,7 @@ def relation_map(
     figure.add_heatmap(
         z=shades.values,
         x=list(shades.columns),
-        y=ends,
+        y=list(place.values()),
         xgap=2,
         ygap=2,
         hoverinfo="skip",
@@ -249,10 +243,10 @@ def relation_map(
         hovertext=[_hover_of_cell(cell, base, mode) for cell in cells.itertuples()],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(ends[-1], 4)))
+    theme.apply(figure, height=int(_ABOVE + _BELOW + _ROW * max(len(rows), 4)))
     figure.update_layout(hoverdistance=80)
     horizontal(figure, int(points["layer"].max()))
-    theme.label_rows(figure, names, list(place.values()), (ends[-1], 0), side="right", tickfont_size=12)
+    theme.label_rows(figure, names, side="right", tickfont_size=12)
     figure.update_layout(margin_t=_ABOVE, margin_b=_BELOW)
     figure.update_xaxes(automargin=False)
     return aligned(figure)
@@ -290,11 +284,13 @@ def _hover_of_cell(cell, base: str, mode: str) -> str:
 #: More rows than this do not fit next to each other.
 MAX_ROWS = 45
 _SLOPE_ROW, _FRAME, _SIZE = 14.6, 114, 12
-#: Characters of a relation's name on one line.
+#: Characters of a relation's name.
 _SLOPE_NAME = 27
 
 
-def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, fewest: int = 0) -> go.Figure:
+def relation_slopes(
+    relations: pd.DataFrame, *, base: str, model: str, colours: tuple[str, str], k: int, fewest: int = 0
+) -> go.Figure:
     """From base to fine-tuned model, with the share of known facts that was lost at the right.
 
     Columns: ``relation, label, n, kept, lost, gained, base_value, value, share_lost``, shares, in the order of the
@@ -304,12 +300,11 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
     rows = relations.head(MAX_ROWS).reset_index(drop=True)
     if rows.empty:
         return theme.empty("No fact was asked of both models under these filters.")
-    names, ends = name_rows([str(label) for label in rows["label"].fillna(rows["relation"])], _SLOPE_NAME, 0.75)
+    names = [row_name(str(label), _SLOPE_NAME) for label in rows["label"].fillna(rows["relation"])]
     few = rows["kept"].add(rows["lost"]).fillna((rows["base_value"] * rows["n"]).round()) < fewest
     gap = int((~few).sum()) if few.any() and not few.all() else None
-    places = [place + (gap is not None and number >= gap) for number, place in enumerate(centres(ends))]
-    rows.index = pd.Index(places)
-    bottom = ends[-1] + (gap is not None)
+    rows.index = pd.Index([number + 0.5 + (gap is not None and number >= gap) for number in rows.index])
+    bottom = len(rows) + (gap is not None)
     figure = go.Figure()
     for gains, colour in ((False, theme.NOT_BACK), (True, theme.GAINED)):
         of = rows[(rows["value"] > rows["base_value"]) == gains]
@@ -324,8 +319,8 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         )
     hover = [_hover_of_slope(row, base, model) for row in rows.itertuples()]
     for name, column, colour, symbol in (
-        (base, "base_value", theme.BASE, "circle-open"),
-        (model, "value", theme.TUNED, "circle"),
+        (base, "base_value", colours[0], "circle-open"),
+        (model, "value", colours[1], "circle"),
     ):
         figure.add_scatter(
             x=rows[column] * 100,
@@ -372,7 +367,7 @@ def relation_slopes(relations: pd.DataFrame, *, base: str, model: str, k: int, f
         words = f"fewer than {fewest:,} known facts"
         figure.add_annotation(
             x=0,
-            y=ends[gap] + 0.5,
+            y=gap + 0.5,
             xanchor="left",
             text=words,
             showarrow=False,

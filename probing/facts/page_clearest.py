@@ -48,13 +48,14 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
 
 
 def findings(view: View) -> list[Lost]:
-    """The fine-tuned models of which single facts are stored, the one with the clearest finding first."""
+    """The fine-tuned models of which single facts are stored, that with the clearest finding first; own ones last."""
     return [] if view.database is None or view.runs.empty else view.derived(_findings)
 
 
 def _findings(view: View) -> list[Lost]:
     lost = view.read(lost_by_fine_tuning, view.runs, view.chosen.heads[0], view.chosen.probe_sets[0])
-    return clear_ones(lost, frozenset(model for model, verdict in view.verdicts.items() if verdict == "learned"))
+    found = clear_ones(lost, frozenset(model for model, verdict in view.verdicts.items() if verdict == "learned"))
+    return sorted(found, key=lambda finding: finding.model not in view.demonstration)
 
 
 def clearest(view: View) -> str:

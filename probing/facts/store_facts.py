@@ -310,44 +310,6 @@ def runs_of_fact(db: Database, fact_id: str) -> pd.DataFrame:
     )
 
 
-def total_null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
-    """Facts that show the null of total knowledge: the last layer misses both subjects', some inner layer does not.
-
-    Of each kind, found inside with the ``own`` subject only, the ``swapped`` one only, or ``both``, the first by the
-    md5 of its id, so that the choice is arbitrary; facts whose answer occurs in their subject are skipped. own_ranks
-    and swapped_ranks are lists, layers 1..L. A run that does not store swapped ranks has no row.
-    """
-    facts = db.query(
-        """
-        WITH missed AS (
-            SELECT k.fact_id, k.inner_rank <= $k AS own, k.swapped_inner_rank <= $k AS swapped FROM known k
-            WHERE k.run_id = $run_id AND NOT k.answer_in_subject AND k.last_rank > $k AND k.swapped_last_rank > $k
-        ), kinds AS (
-            SELECT fact_id, CASE WHEN own AND swapped THEN 'both' WHEN own THEN 'own' ELSE 'swapped' END AS kind
-            FROM missed WHERE own OR swapped
-        ), chosen AS (
-            SELECT kind, arg_min(fact_id, (md5(fact_id), fact_id)) AS fact_id FROM kinds GROUP BY kind
-        )
-        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label,
-            any_value(f.subject) AS subject, any_value(f.object) AS object, any_value(f.prompt) AS prompt,
-            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks,
-            any_value(o.prompt) AS swapped_prompt
-        FROM chosen c
-        JOIN facts f ON f.fact_id = c.fact_id
-        JOIN predictions p ON p.run_id = $run_id AND p.fact_id = c.fact_id AND p.layer >= 1
-        JOIN lenders b ON b.run_id = $run_id AND b.fact_id = c.fact_id
-        JOIN facts o ON o.fact_id = b.lender_id
-        LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
-        GROUP BY c.kind, f.fact_id ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
-        """,
-        {"run_id": run_id, "k": int(k)},
-        of=[run_id],
-    )
-    for name in ("own_ranks", "swapped_ranks"):
-        facts[name] = [[int(rank) for rank in ranks] for ranks in facts[name]]
-    return facts
-
-
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
     """Facts that a run knows at its last layer, and facts that it knows at no layer; ``limit`` of each kind.
 

@@ -25,7 +25,7 @@ _LEAST, _GAP = 6.0, 2.5
 _HEIGHT, _SMALL, _LARGE = 410, 13, 16
 
 
-def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
+def flow_of_100(parts: pd.DataFrame, *, base: str, model: str, base_colour: str) -> go.Figure:
     """The facts that a base knew on the left, what became of them in the middle, the ways back on the right.
 
     ``parts`` of ``forgetting.report_outcome.hundred``; each carries its name, so that a click can list its facts.
@@ -45,7 +45,7 @@ def flow_of_100(parts: pd.DataFrame, *, base: str, model: str) -> go.Figure:
         _block(figure, 1, top, size, colour, name, hover)
         # What comes back has no room at the right, where its band divides.
         labels.append((_COLUMNS[1], top + size / 2, int(size), words, name, hover, kind == BACK))
-    _block(figure, 0, 0.0, source, theme.BASE, "", f"facts that {theme.plain(base)} knew at its last layer")
+    _block(figure, 0, 0.0, source, base_colour, "", f"facts that {theme.plain(base)} knew at its last layer")
     ways = parts[parts["kind"] == BACK]
     if ways["of_100"].sum():
         labels += _ways(figure, ways, *middle[BACK])

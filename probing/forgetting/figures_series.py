@@ -10,7 +10,6 @@ from plotly.subplots import make_subplots
 from probing.forgetting.series import NAMES
 from probing.kernel.figures import theme
 from probing.kernel.figures.axis import EndLabel, write
-from probing.kernel.figures.theme import centres, name_rows
 from probing.kernel.recipe import UNPROTECTED, protection_in_words
 
 #: The metric of a training that was followed: what its looks measured on the development part.
@@ -207,7 +206,7 @@ _EMPTY = "No state of this training was asked for facts."
 _BAR = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "thickness": 10, "outlinewidth": 0}
 #: Its height with its title, in pixels.
 _ABOVE = 72
-#: Characters of a row's name on one line.
+#: Characters of a row's name.
 _NAME = 26
 
 
@@ -311,13 +310,13 @@ def retention_map(
     wide = 100 * table.pivot(index=by, columns="step", values="kept_share")
     if by == "relation":
         wide = wide.loc[wide.iloc[:, -1].sort_values(ascending=False, kind="stable").index]
-    called, ends = name_rows([str((names or {}).get(name, name)) for name in wide.index], _NAME)
+    called = [theme.row_name(str((names or {}).get(name, name)), _NAME) for name in wide.index]
     figure = go.Figure(
         go.Heatmap(
             z=wide.to_numpy(),
             x=[f"{step:,}" for step in wide.columns],
-            y=ends,
-            text=[[name.replace("<br>", " ")] * len(wide.columns) for name in called],
+            y=list(range(len(called))),
+            text=[[name] * len(wide.columns) for name in called],
             zmin=0,
             zmax=100,
             colorscale=theme.known_scale(dark),
@@ -325,10 +324,10 @@ def retention_map(
             hovertemplate=f"{by} %{{text}}, step %{{x}}: %{{z:.1f}} %<extra></extra>",
         )
     )
-    theme.apply(figure, height=max(300, int(160 + (26 if by == "layer" else 18) * ends[-1])))
+    theme.apply(figure, height=max(300, int(160 + (26 if by == "layer" else 18) * len(called))))
     figure.update_layout(margin_t=_ABOVE)
     figure.update_xaxes(title_text="training step", type="category")
-    figure.update_yaxes(title_text=by, tickmode="array", tickvals=centres(ends), ticktext=called, showgrid=False)
+    theme.label_rows(figure, called, ends=(-0.5, len(called) - 0.5), title_text=by)
     return figure
 
 

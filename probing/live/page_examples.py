@@ -159,5 +159,5 @@ def what(view: View, model: str) -> str:
 def grid(view: View, model: str, rows: pd.DataFrame) -> Grid:
     """The grid of a fact's stored predictions by one model's run, of ``facts.store_facts.fact_predictions``."""
     right = {int(layer): math.exp(value) for layer, value in zip(rows["layer"], rows["gold_logp"], strict=True)}
-    note = what(view, model)
-    return Grid(view.label(model), token_rows(rows), ranks_by_layer(rows), right, note, tuned=note.startswith("after"))
+    ranks = ranks_by_layer(rows)
+    return Grid(view.label(model), view.colours_of([model])[model], token_rows(rows), ranks, right, what(view, model))

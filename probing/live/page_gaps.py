@@ -32,7 +32,6 @@ from probing.live.page_models import (
     choose_others,
     choose_word,
     chosen,
-    colours_of,
     is_tuned,
     labelled_colours,
     named_base,
@@ -87,16 +86,15 @@ def grid(view: View, answer: Answer, word: str, right: Sequence[str] = (), note:
     watched = followed(answer, word)
     marked = {one.ids for one in answer.layers[-1].watched if one.token in (right or (word,))}
     tokens = tokens_of(answer).assign(framed=[token.ids in marked for layer in answer.layers for token in layer.tokens])
-    tuned = is_tuned(answer.model)
     # A phrase's curve has the probabilities of its cells.
     curve = {layer: token.probability for layer, token in watched.items()} if answer.filled == 1 else {}
     return Grid(
         view.label(answer.model),
+        view.colours_of([answer.model])[answer.model],
         tokens,
         {layer: token.rank for layer, token in watched.items()},
         curve,
-        note or ("after fine-tuning" if tuned else ""),
-        tuned=tuned,
+        note or ("after fine-tuning" if is_tuned(answer.model) else ""),
         checked=bool(right),
     )
 
@@ -295,7 +293,7 @@ def named(
     both, only = table["changed"].any(), not by_word or table["changed"].any()
     words = list(dict.fromkeys(table["word"]))[: 1 if only else max(MAX_LINES // len(models), 1)]
     drawn = table[table["word"].isin(words)]
-    many, of_model = len(words) > 1, colours_of(view, models)
+    many, of_model = len(words) > 1, view.colours_of(models)
     colours, dashes, names = {}, {}, []
     for model, word, is_changed in drawn[["model", "word", "changed"]].itertuples(index=False):
         name = " · ".join([*([word] if many else []), view.label(model), *(["changed"] if is_changed else [])])

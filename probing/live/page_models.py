@@ -21,8 +21,6 @@ from probing.kernel.app.memory import KeptByBytes
 from probing.kernel.app.texts import Markdown, escape, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.fact import MASK
-from probing.kernel.figures import theme
-from probing.kernel.figures.looks import usual_colour
 from probing.kernel.files import State, cache_folder
 from probing.kernel.models.names import LOGIT_LENS
 from probing.live import page_live_models as live_models
@@ -273,23 +271,9 @@ def is_tuned(name: str) -> bool:
     return choice is not None and bool(live_models.base_of(choice))
 
 
-def colours_of(view: View, names: Sequence[str]) -> dict[str, str]:
-    """Model -> colour: the first base and the first fine-tuned one as in the grids, further ones as on other pages."""
-    colours: dict[str, str] = {}
-    for name in names:
-        free = [
-            theme.TUNED if is_tuned(name) else theme.BASE,
-            view.all_colours.get(name),
-            usual_colour(name),
-            *theme.PALETTE,
-        ]
-        colours[name] = next((colour for colour in free if colour and colour not in colours.values()), theme.NEUTRAL)
-    return colours
-
-
 def labelled_colours(view: View, names: Sequence[str]) -> dict[str, str]:
-    """The same by the names in figures."""
-    return {view.label(name): colour for name, colour in colours_of(view, names).items()}
+    """The colours of models by their names in figures."""
+    return {view.label(name): colour for name, colour in view.colours_of(names).items()}
 
 
 #: Bytes of attention kept in memory: two sentences of 500 tokens in BERT-base, or a thousand short ones.

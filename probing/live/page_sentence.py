@@ -24,7 +24,7 @@ from probing.live import page_live_models as live_models
 from probing.live import page_models
 from probing.live.page_gaps import CHANGED, named
 from probing.live.page_live_models import Choice
-from probing.live.page_models import choose, choose_others, chosen, colours_of, is_named, labelled_colours, ready
+from probing.live.page_models import choose, choose_others, chosen, is_named, labelled_colours, ready
 from probing.sentences.figures import POOLING_NAMES
 from probing.sentences.numbers import VERDICT_COLUMNS
 from probing.sentences.report_accuracy import accuracies, best_predicting
@@ -386,7 +386,7 @@ def _same_word(view: View, attention: "SentenceAttention") -> None:
         usual = view.read(stored_measures, tuple(names), ("anisotropy",)).rename(columns={"value": "similarity"})
         usual = usual.assign(name=[f"different words · {view.label(model)}" for model in usual["model"]])
         lines = pd.concat([lines, usual[["name", "model", "layer", "similarity"]]], ignore_index=True)
-        hues = colours_of(view, names)
+        hues = view.colours_of(names)
         colours |= {f"different words · {view.label(model)}": hues[model] for model in names}
         dashes |= dict.fromkeys(usual["name"], CHANGED)
     blocks.figure(

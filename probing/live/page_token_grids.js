@@ -93,11 +93,12 @@ function table(parent, grid, answer, steps) {
   const caption = add(made, "caption", "")
   const name = add(caption, "b", "")
   name.textContent = grid.model
+  name.title = grid.hint
   name.style.setProperty("--model", grid.colour)
   if (grid.note) add(caption, "span", "note").textContent = grid.note
   const places = Math.max(...grid.layers.map((one) => one.tokens.length))
   // Cells of both grids are equally wide: what the layer and the rank leave is divided by the number of words.
-  made.style.flex = `${places} 1 100px`
+  made.style.flex = `${places} 1 ${44 + (answer ? 68 : 0) + 3 * places}px`
   made.classList.toggle("many", places > 3)
   made.classList.toggle("phrases", grid.layers.some((one) => one.tokens.some((token) => token.word.includes(" "))))
   const head = add(add(made, "thead", ""), "tr", "")

@@ -13,7 +13,7 @@ import streamlit as st
 
 from probing.kernel.app import blocks
 from probing.kernel.app.figure_cache import LazyFigure, drawing
-from probing.kernel.figures import theme
+from probing.kernel.joined import joined
 from probing.live.figures import percent, token_grid
 
 _HERE = Path(__file__)
@@ -36,16 +36,15 @@ class Grid:
 
     ``tokens``: ``layer, place`` (from 1), ``token, probability``, and ``framed``, whether it is the followed word, the
     right one if ``checked``; places that are not shown complete the words' curves. ``ranks`` and ``right``, layer ->
-    rank and probability of the followed word, are empty without one. ``note`` is what the model is; ``tuned``, whether
-    it is the fine-tuned one of two.
+    rank and probability of the followed word, are empty without one. ``note`` is what the model is.
     """
 
     model: str
+    colour: str
     tokens: pd.DataFrame
     ranks: Mapping[int, int] = field(default_factory=dict)
     right: Mapping[int, float] = field(default_factory=dict)
     note: str = ""
-    tuned: bool = False
     checked: bool = True
 
 
@@ -88,7 +87,8 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     return {
         "model": grid.model,
         "note": grid.note,
-        "colour": theme.TUNED if grid.tuned else theme.BASE,
+        "hint": "; ".join(joined("terms").meanings(grid.model)),
+        "colour": grid.colour,
         "layers": [
             {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row, grid) for row in of_layer]}
             for layer, of_layer in ((layer, tokens[tokens["layer"] == layer].itertuples()) for layer in layers)

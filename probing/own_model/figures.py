@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from probing.facts.figures import layer_curve
 from probing.facts.figures_pairs import paired_curve
 from probing.kernel.figures import theme
+from probing.kernel.figures.looks import usual_colours
 
 #: Facts of each outcome that the report lists.
 MOST_LISTED = 200
@@ -52,7 +53,7 @@ footer{color:#5A6672;font-size:.85rem;margin-top:2rem}
 
 def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
     """P@k by layer of a model and a base: as ``paired_curve`` where facts are paired, else as ``layer_curve``."""
-    shades = {base: theme.BASE, model: theme.TUNED}
+    shades = usual_colours([base, model])
     if "difference" in layers:
         return paired_curve(layers, k=k, base=base, model=model, colours=shades)
     title = "right among the answers, % (P@1)" if "candidates" in layers else f"P@{k}"
@@ -69,13 +70,15 @@ def outcome_bar(numbers: Mapping[str, int]) -> str:
     return f'<div class="outcomes" aria-hidden="true" style="display:flex;gap:2px;height:.8rem">{parts}</div>'
 
 
-def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapping[str, str] | None = None) -> str:
+def fact_table(
+    rows: pd.DataFrame, colours: Sequence[str], *, base: str, model: str, k: int, links: Mapping[str, str] | None = None
+) -> str:
     """The facts as an HTML table, each with its layers as small squares: full where the right answer is known.
 
-    ``rows`` of ``own_model.report.fact_rows``; ``links``: fact_id -> address.
+    ``rows`` of ``own_model.report.fact_rows``; ``colours`` of base and model; ``links``: fact_id -> address.
     """
     models = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
-    shades = {"base_ranks": theme.BASE, "ranks": theme.TUNED}
+    shades = dict(zip(("base_ranks", "ranks"), colours, strict=True))
     head = "".join(
         f"<th>{html.escape(title)}</th>"
         for title in ("outcome", "fact", "answer", *models, *(["now says"] if base else []))
@@ -96,13 +99,13 @@ def fact_table(rows: pd.DataFrame, *, base: str, model: str, k: int, links: Mapp
     return f'<style>{_TABLE}</style><div class="own-facts"><table><tr>{head}</tr>{"".join(body)}</table></div>'
 
 
-def fact_squares(rows: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+def fact_squares(rows: pd.DataFrame, colours: Sequence[str], *, base: str, model: str, k: int) -> go.Figure:
     """The same as a figure for files: above its squares stands each fact in the colour of its outcome."""
     columns = {name: column for name, column in ((base, "base_ranks"), (model, "ranks")) if name}
     last = max((len(ranks) for ranks in rows["ranks"]), default=1) - 1
     figure = go.Figure()
     for place, (name, column) in enumerate(columns.items()):
-        shade = theme.BASE if column == "base_ranks" else theme.TUNED
+        shade = colours[column == "ranks"]
         squares = [
             (layer, row, rank) for row, ranks in enumerate(rows[column]) for layer, rank in enumerate(ranks) if layer
         ]

@@ -14,8 +14,6 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import code, count, filled, joined, size_words
 from probing.kernel.errors import ProbingError
-from probing.kernel.figures import theme
-from probing.kernel.figures.looks import usual_colour
 from probing.kernel.stats.intervals import SMALL_SET
 from probing.kernel.user_tables import SUFFIXES
 from probing.live import page_live_models as live_models
@@ -202,7 +200,7 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         )
     if (n := int(best_row["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
-    colours = {model: view.all_colours.get(model) or usual_colour(model) or theme.PALETTE[0]}
+    colours = view.colours_of([model])
     blocks.figure(
         drawing(
             layer_panels,

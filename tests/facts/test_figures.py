@@ -1,7 +1,5 @@
 """Figures of facts: what is drawn is what the table says, strangers' tokens are text; models, relations, totals."""
 
-from itertools import pairwise
-
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -261,9 +259,21 @@ def test_every_cell_of_the_map_carries_its_relation_and_layer_and_stands_on_its_
     assert len(cells.x) == 12
     for x, y, (relation, layer) in zip(cells.x, cells.y, cells.customdata, strict=True):
         assert x == layer
-        (row,) = [number for number, (top, bottom) in enumerate(pairwise(heat.y)) if top < y < bottom]
-        assert heat.z[row][list(heat.x).index(x)] == pytest.approx(PLANTED[relation][2][layer] * 100)
+        assert heat.z[list(heat.y).index(y)][list(heat.x).index(x)] == pytest.approx(PLANTED[relation][2][layer] * 100)
     assert "capital" in cells.hovertext[0] and "1-1" in cells.hovertext[0] and "50 facts" in cells.hovertext[0]
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("capital", "capital"),
+        ("language of a film or of a show on TV", "language of a film"),
+        ("position played in a team / speciality", "position played in a team"),
+        ("located in the administrative unit", "located in the administrativ…"),
+    ],
+)
+def test_names_of_relations_have_one_line_and_end_before_a_further_name(label, shown):
+    assert set(relation_map(points(label=label), k=1).layout.yaxis.ticktext) == {shown}
 
 
 def test_the_difference_to_the_base_is_signed_around_nought():

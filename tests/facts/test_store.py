@@ -1,7 +1,5 @@
 """Searching, paging and one fact, examples for a newcomer, own against swapped subject, against the planted rows."""
 
-import hashlib
-import random
 import shutil
 import unicodedata
 from collections import Counter, defaultdict
@@ -24,10 +22,7 @@ from probing.facts.store_facts import (
     random_fact,
     runs_of_fact,
     search_facts,
-    total_null_examples,
 )
-from probing.facts.swapped_subjects import swapped_subjects
-from probing.kernel.fact import Fact, fill
 from probing.kernel.store.check import check_store
 from probing.kernel.store.database import Database
 from probing.kernel.store.opening import open_database
@@ -36,7 +31,6 @@ from tests.planted_store import (
     SEVERAL,
     TOKENS,
     PlantedRun,
-    count,
     plant_runs,
     plant_store,
     planted_exposure,
@@ -44,7 +38,6 @@ from tests.planted_store import (
     prediction_rows,
     token_rows,
 )
-from tests.reference.facts import total_null_kind
 
 RUN = SEVERAL[0]
 FACTS = planted_facts("trex")
@@ -221,46 +214,6 @@ def test_an_empty_store_has_no_facts(tmp_path: Path):
         assert count_facts(db, "nothing", text="x") == 0
         assert neighbours(db, "nothing", "nothing") == (None, None)
         assert fact_predictions(db, "nothing", ["nothing"]).empty
-
-
-def test_the_examples_of_the_null_are_the_first_of_each_kind_by_hash_with_the_swapped_prompt(tmp_path: Path):
-    answers, template = ("paris", "berlin", "rome"), "[X] was born in [Y] ."
-    subjects = [f"Person {n}" if n % 7 else f"{answers[n % 3]} {n}" for n in range(300)]
-    facts = tuple(
-        Fact("trex", "P19", one, answers[n % 3], template, fill(template, one)) for n, one in enumerate(subjects)
-    )
-    run = PlantedRun(facts=facts, layers=5)
-    draw = random.Random(1)
-    rows = [
-        row | {name: draw.choice((1, 2, 9, 11, 40, 40)) for name in ("gold_rank", "other_rank")}
-        for row in prediction_rows(run)
-    ]
-    plant_runs(tmp_path / "runs", [run])
-    write_table("predictions", rows, tmp_path / "runs" / run.run_id / f"predictions-{run.run_id}.parquet")
-    count(tmp_path / "runs", run)
-    borrowed = {
-        one.fact_id: facts[other]
-        for one, other in zip(facts, swapped_subjects(facts), strict=True)
-        if other is not None
-    }
-    of_fact = defaultdict(list)
-    for row in rows:
-        of_fact[row["fact_id"]].append(row)
-    with open_database(tmp_path / "runs") as database:
-        examples = {k: total_null_examples(database, run.run_id, k) for k in (1, 10)}
-        assert total_null_examples(database, "nothing").empty
-    for k, found in examples.items():
-        kinds: dict[str | None, list[str]] = {}
-        for one in facts:
-            own, swapped = ([row[name] for row in of_fact[one.fact_id]][1:] for name in ("gold_rank", "other_rank"))
-            measured = one.fact_id in borrowed and borrowed[one.fact_id].object != one.object
-            if not one.answer_in_subject:
-                kinds.setdefault(total_null_kind(own, swapped if measured else [None] * 4, k), []).append(one.fact_id)
-        assert list(found["kind"]) == ["own", "swapped", "both"]
-        for got in found.itertuples():
-            assert got.fact_id == min(kinds[got.kind], key=lambda one: hashlib.md5(one.encode()).hexdigest())
-            assert total_null_kind(got.own_ranks, got.swapped_ranks, k) == got.kind
-            assert got.swapped_prompt == borrowed[got.fact_id].prompt and got.label == "place of birth"
 
 
 #: Number of a fact -> its ranks by layer. Planted swapped ranks are 5 * (number % 3) more, so that those of 0, 3, 6, 9

@@ -1,8 +1,9 @@
 """Names and colours of models: the same on every page, no two equal, and every one can be seen."""
 
 import pandas as pd
+import pytest
 
-from probing.kernel.figures.looks import looks_of
+from probing.kernel.figures.looks import looks_of, usual_colours
 from probing.kernel.figures.theme import pale
 
 RUNS = pd.DataFrame(
@@ -24,6 +25,15 @@ def test_every_stored_model_has_one_name_and_one_colour_whatever_the_order_of_ru
     ) - {"own"}
     assert looks_of(RUNS[::-1]) == looks
     assert looks_of(pd.DataFrame()).names == {}
+
+
+@pytest.mark.parametrize("own", [("a",), ("a", "zz"), ("nesia-mini-2", "my bert", "b")])
+@pytest.mark.parametrize("objective", ["unknown", "SST-2", "pre-training"])
+def test_an_own_model_changes_no_other_models_colour(own, objective):
+    runs = pd.concat([RUNS, pd.DataFrame([(name, "nesia-mini", objective) for name in own], columns=RUNS.columns)])
+    colours = looks_of(runs).colours
+    assert {name: colours[name] for name in RUNS["model"][:2]} == usual_colours(RUNS["model"][:2])
+    assert len({*colours.values()}) == len(colours) and looks_of(runs[6:7]).colours == usual_colours(own[:1])
 
 
 def test_models_of_which_only_results_ship_were_not_added_by_the_user():

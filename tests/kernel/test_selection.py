@@ -241,24 +241,12 @@ def shipped() -> list[tuple]:
     ]
 
 
-def test_an_added_model_and_its_base_are_shown_at_first_on_the_facts_and_through_the_heads_that_it_has():
-    assert "support-bert" not in fit(RunChoice(), runs(*shipped()))[0].models
-    table = runs(
-        *shipped(), added("support-bert", "logit_lens", "support"), added("nesia-mini", "logit_lens", "support")
-    )
-    chosen, unknown = fit(RunChoice(), table)
-    assert unknown == {} and {"nesia-mini", "support-bert"} < set(chosen.models)
-    assert (chosen.heads, chosen.probe_sets) == (("tied", "logit_lens"), ("trex", "support"))
-    lines = overlaid(table, chosen.models, chosen.heads, chosen.probe_sets)
-    assert {"support-bert", "nesia-mini"} == set(lines.loc[lines["probe_set"] == "support", "model"])
-    assert len(lines) <= 8, "more lines cannot be distinguished"
-    assert (chosen.model, chosen.head, chosen.probe_set) == ("nesia-mini", "tied", "trex")
-
-
-def test_an_added_model_with_the_usual_heads_and_facts_changes_neither():
-    chosen, _ = fit(RunChoice(), runs(*shipped(), added("support-bert", "tied", "trex")))
-    assert len(chosen.models) == 8 and {"nesia-mini", "support-bert"} < set(chosen.models)
-    assert (chosen.heads, chosen.probe_sets) == (("tied",), ("trex",))
+@pytest.mark.parametrize("model", ["support-bert", "nesia-mini"])
+@pytest.mark.parametrize(("head", "probe_set"), [("logit_lens", "support"), ("tied", "trex"), ("tied", "a-first")])
+def test_an_own_run_changes_no_default_view(model, head, probe_set):
+    own = added(model, head, probe_set, "" if model == "nesia-mini" else "nesia-mini")
+    assert fit(RunChoice(), runs(*shipped(), own)) == fit(RunChoice(), runs(*shipped()))
+    assert fit(RunChoice(), runs(own))[0].probe_sets == (probe_set,)
 
 
 def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
@@ -271,12 +259,6 @@ def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
     assert (chosen.heads, chosen.probe_sets) == (("logit_lens",), ("support",))
     chosen, _ = fit(RunChoice(heads=("tied",)), table)
     assert "support-bert" not in chosen.models and chosen.probe_sets == ("trex",)
-
-
-def test_of_many_added_models_as_many_are_shown_as_can_be_distinguished():
-    table = runs(*shipped(), *(added(f"mine-{number}", "tied", "trex") for number in range(12)))
-    chosen, _ = fit(RunChoice(), table)
-    assert len(chosen.models) == 8 and "nesia-mini" in chosen.models and not {*chosen.models} & {*SHIPPED[1:]}
 
 
 def test_a_page_on_one_model_begins_with_a_model_that_learned_its_task_and_whose_single_facts_are_stored():

@@ -14,8 +14,10 @@ from markdown_it import MarkdownIt
 
 from probing.kernel.app.figure_cache import Stamp, csv_bytes, html_bytes
 from probing.kernel.app.save import plot
-from probing.kernel.app.tables import telling, written
-from probing.kernel.app.texts import Markdown, code, escape, filled, joined, with_minus
+from probing.kernel.app.tables import placed, telling, written
+from probing.kernel.app.texts import Markdown, code, escape, explained, filled, joined, mark_key, with_minus
+from probing.kernel.figures.looks import MARKS
+from probing.terms import glossary, meanings
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The modules that pages are made of.
@@ -51,6 +53,36 @@ def test_a_filled_in_value_is_shown_unchanged_and_adds_no_markup(text):
     assert seen == f"A {' '.join(text.split())} B"
     assert kinds <= {"text", "text_special", "code_inline"}
     assert escape(text) == filled("{text}", text=text)
+
+
+@pytest.mark.parametrize("text", [*map(escape, ATTACKS), "`base` and [a control](x)"])
+def test_the_first_of_each_term_links_to_its_meaning_and_the_text_stays(text):
+    whole = Markdown(f"{text}: P@1, controls, 95\u00a0% intervals, P@1 and P@10")
+    words = explained(whole)
+    links = [part.attrs for block in MarkdownIt().parse(words) for part in block.children or [] if part.attrs]
+    expected = [f"{name}: {glossary()[name].meaning}" for name in ("P@1", "control", "95 % interval", "P@10")]
+    assert [str(one["title"]) for one in links if "title" in one] == expected and shown(words)[0] == shown(whole)[0]
+
+
+@pytest.mark.parametrize(
+    ("widths", "fitting", "beyond"),
+    [
+        ((400, 400), [400, 400], ""),
+        ((400, 400, 150), [366, 366, 150], ""),
+        ((400, 400, 150, 150, 150), [400, 400], "cde"),
+    ],
+)
+def test_columns_are_narrowed_a_little_to_fit_the_page_else_those_beyond_it_are_named(widths, fitting, beyond):
+    columns = {name: {"label": name, "width": width} for name, width in zip("abcde", widths, strict=False)}
+    assert placed(columns, columns) == list(beyond)
+    assert [one["width"] for one in columns.values()][: len(fitting)] == fitting
+
+
+def test_a_mark_behind_a_model_is_explained_in_menus_and_at_its_line():
+    for verdict, mark in MARKS.items():
+        words = mark_key({"m": verdict}, ["m", "base"])
+        assert words.count("\n") == 0 and mark.strip(" ()") in words
+        assert mark == " (control)" or meanings(f"m{mark}")[0].split(": ")[1][:20] in words
 
 
 def test_an_address_is_code_because_a_browser_would_make_it_a_link():

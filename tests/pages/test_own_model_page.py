@@ -233,7 +233,9 @@ def test_the_table_escapes_what_models_and_facts_say():
         "answer": "<s>",
         "fact_id": "f",
     }
-    table = fact_table(pd.DataFrame([row]), base="<base>", model="m", k=1, links={"f": "Facts?a=1&b=2"})
+    table = fact_table(
+        pd.DataFrame([row]), ["#0072B2", "#D55E00"], base="<base>", model="m", k=1, links={"f": "Facts?a=1&b=2"}
+    )
     assert (
         "&lt;i&gt;a&lt;/i&gt;" in table
         and "<b>&lt;b&gt;</b>" in table

@@ -10,13 +10,17 @@ import pytest
 
 from probing.choices import METHODS_TABS
 from probing.facts.page_clearest import clear_ones, lost_by_fine_tuning
+from probing.kernel.app.selection import PAGE_FIELDS
 from probing.kernel.fact import MASK, Fact
+from probing.kernel.figures.looks import usual_colours
 from probing.kernel.files import snapshot_folder
 from probing.kernel.store import parquet
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.stored import fact_runs, one_run_each
 from probing.terms import METRICS, anchor, glossary
-from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, words
+from tests.pages.conftest import PAGES, ROOT, charts, grids, numbers_in, visited, words
+from tests.pages.every_tab import whole
+from tests.pages.planted_family import FAMILY, tuned_rank
 from tests.planted_store import SEVERAL, PlantedRun, forget_predictions, plant_runs, planted_facts, planted_rank
 from tests.shipped import SNAPSHOT
 from tests.tiny_models import LAYERS, save
@@ -339,6 +343,30 @@ def test_every_term_has_a_link_target_of_its_own_and_a_search_shows_those_with_i
     assert app.query_params["methods_search"] in ("swapped subject", ["swapped subject"])
     app.text_input(key="methods.methods_search").set_value("no such word").run()
     assert not targets(app) and app.info
+
+
+@pytest.fixture(scope="module")
+def beside_own(tmp_path_factory):
+    """Opens pages on the family beside own models."""
+    runs = [PlantedRun(model=name, base="nesia-mini", rank=tuned_rank) for name in ("a-first", "my-own")]
+    folder = tmp_path_factory.mktemp("own")
+    return visited(plant_runs(folder / "runs", [*FAMILY, *runs]), folder)
+
+
+@pytest.mark.parametrize("page", ["home", "layers", "compare", "facts"])
+@pytest.mark.parametrize("query", [{}, {"models": ["nesia-mini", "my-own"], "model": "my-own", "tuned": "my-own"}])
+def test_a_model_has_one_colour_in_all_figures_and_grids(beside_own, page, query):
+    full = {"nesia-mini": "nesia-mini", "my-own": "my-own", "QA-SQuAD-1": "nesia-mini-qa-squad-1"}
+    of_page = {name: value for name, value in query.items() if name in PAGE_FIELDS[page]}
+    app = whole(beside_own, page, **of_page)
+    drawn = [
+        (str(trace.get("name")), (trace.get(part) or {}).get("color"))
+        for chart in charts(app)
+        for trace in chart["data"]
+        for part in ("line", "marker")
+    ] + [(grid["model"], grid["colour"]) for grid in grids(app)]
+    colours = {(name.removesuffix(" ?"), shade) for name, shade in drawn if name.removesuffix(" ?") in full and shade}
+    assert len(colours) > 1 and colours == {(name, usual_colours([full[name]])[full[name]]) for name, _ in colours}
 
 
 @pytest.mark.parametrize("tab", METHODS_TABS)

@@ -12,7 +12,16 @@ from probing.kernel.app import save, tables
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
 from probing.kernel.app.page_figures import collect
 from probing.kernel.app.save import FigureNotes
-from probing.kernel.app.texts import Markdown, escape, filled, help_on, joined, listing, without_server_folders
+from probing.kernel.app.texts import (
+    Markdown,
+    escape,
+    explained,
+    filled,
+    help_on,
+    joined,
+    listing,
+    without_server_folders,
+)
 
 BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
@@ -97,7 +106,7 @@ def files(
     if drawn is not None:
         collect(name, drawn)
     if caption:
-        st.caption(escape(caption))
+        st.caption(explained(caption))
     _quiet_row(drawn, FigureNotes(table, stamp, name, caption, how, call), alt)
 
 
@@ -185,6 +194,8 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
         if rows := st.session_state[key].selection.rows:
             pick(rows[0])
 
+    columns = tables.fitted(table, headings)
+    tables.placed(columns, map(str, table))
     st.dataframe(
         table,
         hide_index=True,
@@ -193,7 +204,7 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
         on_select=picked,
         selection_mode="single-row",
         placeholder=EMPTY,
-        column_config=tables.fitted(table, headings),
+        column_config=columns,
     )
 
 
@@ -230,8 +241,12 @@ def table_with_download(
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     styled, config = tables.written(top, column_config)
+    beyond = tables.placed(config, options.get("column_order") or map(str, top))
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
-    _csv(table, stamp, name)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _csv(table, stamp, name)
+        if beyond:
+            st.caption(filled("Further right: {names}", names=listing(beyond)))
 
 
 def missing(what: str, command: str) -> None:

@@ -88,7 +88,7 @@ def _word(view: View, name: str, value: object) -> str:
 def _models(view: View, name: str) -> None:
     if len(view.colours) > 1:
         options = list(view.colours)
-        marks = mark_key(view, view.colours)
+        marks = mark_key(view.verdicts, view.colours)
         selection.bound(name, value=view.chosen.models, options=options, format_func=view.label, help=marks, width=450)
 
 
@@ -109,7 +109,11 @@ def _one(view: View, name: str) -> None:
         "probe_set": sorted(of_head["probe_set"].unique(), key=set_order),
     }
     if len(options := offered[name]) > 1:
-        more = {"format_func": view.label, "help": mark_key(view, view.colours)} if name == "model" else {"help": None}
+        more = (
+            {"format_func": view.label, "help": mark_key(view.verdicts, view.colours)}
+            if name == "model"
+            else {"help": None}
+        )
         value, dependents = getattr(chosen, name), name != "head"
         selection.bound(name, value=value, options=options, resets_dependents=dependents, width=200, **more)
 
@@ -182,7 +186,7 @@ class Offer(NamedTuple):
                 format_func=view.label,
                 max_selections=self.most,
                 value=chosen or self.usual,
-                help=mark_key(view, self.models),
+                help=mark_key(view.verdicts, self.models),
             )
 
     def choose_tasks(self, view: View, tasks: str) -> None:

@@ -2,7 +2,7 @@
 
 import atexit
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,17 @@ from probing.kernel.app.selection import RunChoice
 from probing.kernel.app.texts import Markdown, code, escape, filled, listing
 from probing.kernel.errors import StoreError
 from probing.kernel.fact import PROBE_SETS, SOURCES, Subset
-from probing.kernel.figures.looks import Looks, fit, followed, head_name, looks_of, marked, overlaid, set_name
+from probing.kernel.figures.looks import (
+    Looks,
+    fit,
+    followed,
+    head_name,
+    looks_of,
+    marked,
+    overlaid,
+    set_name,
+    usual_colours,
+)
 from probing.kernel.files import SAMPLES_FOLDER, result_folders
 from probing.kernel.models.names import STORED
 from probing.kernel.objectives import CONTROL
@@ -189,15 +199,14 @@ class View:
         """Model -> colour, for every stored model, with runs of any kind."""
         return self._looks.colours
 
+    def colours_of(self, names: Iterable[str]) -> dict[str, str]:
+        """Model -> colour, of models that may not be stored, such as those that are asked live."""
+        return {name: self.all_colours.get(name, colour) for name, colour in usual_colours(names).items()}
+
     @property
     def controls(self) -> tuple[str, ...]:
         """Control models, whatever their names: those trained further on their base's pre-training text."""
         return tuple(sorted(set(self.runs.loc[self.runs["objective"] == CONTROL, "model"]))) if len(self.runs) else ()
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        """Models with runs on facts that were added to the demonstration models."""
-        return tuple(model for model in self.colours if model in self._looks.added)
 
     @cached_property
     def _looks(self) -> Looks:

@@ -4,11 +4,13 @@ import heapq
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate
 from typing import Any
 
 import pandas as pd
 
 from probing.kernel.app.texts import with_minus
+from probing.kernel.joined import joined
 
 #: Streamlit's table font (Source Sans, 14 pixels): characters -> advance width in pixels, rounded up.
 _ADVANCES = {
@@ -33,6 +35,8 @@ _ADVANCE = {character: advance for characters, advance in _ADVANCES.items() for 
 #: Assumed width of other characters: the font size.
 _WIDEST = 14.0
 _PADDING, _LEAST, _MOST = 16, 50, 400
+#: The page's width in a window of 1,280 pixels beside boxes to tick, of a column of floats, and of one that is wide.
+_ROOM, _OTHER, _WIDE = 882, 80, 160
 #: Number of texts per column that are measured, the longest first; the widest text is nearly always among the longest.
 _MEASURED = 200
 #: A number's format in Streamlit's columns: words, sign, digits, kind and words.
@@ -58,6 +62,8 @@ def fitted(table: pd.DataFrame, config: Mapping[str, Any] | None = None) -> dict
         setting: dict[str, Any] = {"label": column} if isinstance(column, str) else dict(column)
         if setting.get("label") is None:
             setting["label"] = str(name).replace("_", " ")
+        if term := joined("terms").glossary().get(setting["label"]):
+            setting["help"] = setting.get("help") or term.meaning
         if setting.get("width") is None and not pd.api.types.is_float_dtype(table[name]):
             # Pandas takes ten times as long for the texts of the few rows that most tables have.
             setting["width"] = _width(setting["label"], map(str, table[name].dropna().tolist()))
@@ -101,6 +107,21 @@ def _writer(form: str | None, values: pd.Series) -> Callable[[float], str]:
     before, sign, digits, kind, after = parts.groups()
     spec = f"{sign}z,.0f" if kind == "d" else f"{sign}z,{digits}{kind}"
     return lambda value: with_minus(f"{before}{value:{spec}}{after}")
+
+
+def placed(columns: dict[str, Any], order: Iterable[str]) -> list[str]:
+    """Narrows wide columns, in place, by at most a quarter if all fit the page then; returns the headings beyond it.
+
+    ``columns`` as ``written`` has them, ``order`` names those that are shown.
+    """
+    shown = [columns[name] for name in order if name in columns]
+    widths = [setting["width"] if isinstance(setting.get("width"), int) else _OTHER for setting in shown]
+    wide = {place: width for place, width in enumerate(widths) if width > _WIDE}
+    over = sum(widths) - _ROOM
+    if 0 < over <= sum(wide.values()) / 4:
+        for place, width in wide.items():
+            widths[place] = shown[place]["width"] = width - math.ceil(width * over / sum(wide.values()))
+    return [setting["label"] for setting, end in zip(shown, accumulate(widths), strict=True) if end > _ROOM]
 
 
 def telling(table: pd.DataFrame) -> list[str]:

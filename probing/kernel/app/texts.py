@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Number
 from pathlib import Path
 from string import Formatter
-from typing import Any, Protocol
+from typing import Any
 
 from probing.kernel.figures.looks import MARKS
 from probing.kernel.files import cache_folder, snapshot_folder
@@ -108,6 +108,17 @@ def help_on(text: str) -> Markdown:
     return joined("\n", map(line, declared("terms").terms_in(_MARKUP.sub("", _BADGE.sub("", text)))))
 
 
+def explained(text: Any) -> Markdown:
+    """A text whose terms are links to their entries, with the meanings under the pointer and on focus."""
+    terms = declared("terms")
+
+    def link(word: str, term: Term) -> str:
+        meaning = term.meaning.replace('"', "'")
+        return f'[{word}](Methods#{terms.anchor(term.name)} "{term.name}: {meaning}")'
+
+    return Markdown(terms.marked(escape(text), link))
+
+
 def line(term: Term) -> Markdown:
     return filled("- **{name}**: {meaning}", name=term.name, meaning=term.meaning)
 
@@ -156,29 +167,8 @@ def _named() -> list[tuple[str, str]]:
     return sorted(spelt.items(), key=lambda pair: -len(pair[0]))
 
 
-_KEY: Mapping[str, Markdown] = {
-    " ✓": Markdown(
-        "✓ learned its task: the task score lies above its baseline with its 95 % interval, and at least halfway to the"
-        " score that BERT-base is published to reach, if one is published; its losses may still have other causes than"
-        " the task"
-    ),
-    " ◐": Markdown("◐ partly: only above its baseline, less than halfway to the published score"),
-    " ✗": Markdown("✗ trained, not learned: its losses cannot be attributed to its task"),
-    " ?": Markdown("? cannot tell: too few test items, or no task score or baseline is stored"),
-    " (control)": Markdown("control: trained further on its base's pre-training text, so it has no task"),
-}
-
-
-class Marked(Protocol):
-    """An object with verdicts on models, such as a page's view."""
-
-    @property
-    def verdicts(self) -> Mapping[str, Verdict]:
-        """Fine-tuned model -> verdict; other models are not in it."""
-
-
-def mark_key(view: Marked, models: Iterable[str]) -> Markdown:
-    """One line that explains the marks on these models, for the help of a menu; ``""`` if none has a mark."""
-    signs = {MARKS[view.verdicts[model]] for model in models if model in view.verdicts}
-    words = [text for sign, text in _KEY.items() if sign in signs]
-    return filled("{words}.", words=joined("; ", words)) if words else Markdown("")
+def mark_key(verdicts: Mapping[str, Verdict], models: Iterable[str]) -> Markdown:
+    """Lines that explain the marks on these models, for the help of a menu; ``""`` if none has a mark."""
+    signs = {MARKS[verdicts[model]].strip(" ()") for model in models if model in verdicts}
+    terms = declared("terms").VISITORS
+    return joined("\n", [line(term) for term in terms if term.name.split("(")[-1].strip(")") in signs])

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from probing.kernel.figures import theme
 from probing.kernel.figures.theme import Shape, add, band
+from probing.kernel.joined import joined
 
 TITLE = "layer (0 = embeddings)"
 ZERO = "emb."
@@ -243,7 +244,9 @@ def write(
 
 def _annotation(label: EndLabel, down: float, axis: str) -> dict[str, Any]:
     text = "<br>".join(theme.plain(line) for line in label.lines)
+    hover = [line for meaning in joined("terms").meanings(label.text) for line in textwrap.wrap(meaning, 50)]
     return {
+        "hovertext": "<br>".join(map(theme.plain, hover)),
         "name": "end label",
         "x": label.x,
         "y": label.y,

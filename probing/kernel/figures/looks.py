@@ -1,6 +1,6 @@
 """Names and colours of the stored models, the same on every page, and which runs a page shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -72,10 +72,14 @@ def mark(name: str, verdict: Verdict | None) -> str:
     return "" if verdict is None or (verdict == "control" and "control" in name.lower()) else MARKS[verdict]
 
 
-def usual_colour(name: str) -> str:
-    """The colour of a registered model without regard to others, such as one asked live; else empty."""
-    known = known_model(_registry(), name)
-    return model_colours([known])[name] if known.listed else ""
+def usual_colours(names: Iterable[str]) -> dict[str, str]:
+    """Model -> colour, of models of which only the names are known, such as those that are asked live."""
+    registry = _registry()
+    return _colours([known_model(registry, name) for name in names], registry)
+
+
+def _colours(models: Iterable[KnownModel], registry: Registry) -> dict[str, str]:
+    return model_colours(models, [known_model(registry, entry.name) for entry in registry.models])
 
 
 @lru_cache(maxsize=16)
@@ -84,7 +88,7 @@ def _looks(models: tuple[tuple[str, str, str], ...], registry: Registry) -> Look
     shipped = frozenset(model.name for model in known if model.shipped or model.results_only)
     return Looks(
         short_names(known),
-        model_colours(known),
+        _colours(known, registry),
         shipped,
         frozenset(model.name for model in known if model.results_only),
     )
@@ -181,38 +185,27 @@ def _overview(
 ) -> dict[str, list[str]]:
     """What an overview lays over each other: the names that the user chose, or a column's default.
 
-    A default offers only names that have a run with the chosen ones; of the kinds of heads it is the one that most
-    models have. Models that were added to the demonstration models come before these, with their bases. Each added or
-    chosen model has at least one line: its kind of head and its probe set are shown, too. To keep the lines few, other
-    models give way.
+    A default offers only names that have a run with the chosen ones, and a user's own models and facts only if one of
+    them is chosen; of the kinds of heads it is the one that most models have. Each chosen model has at least one line:
+    its kind of head and its probe set are shown, too.
     """
-    there = runs
+    there, looks = runs, looks_of(runs)
     for column, names in chosen.items():
         there = there[there[column].isin(names)] if names else there
     there = there if len(there) else runs
+    own = {*looks.added, *(name for name in order["probe_set"] if name not in PROBE_SETS)}
+    if not own & {*chosen["model"], *chosen["probe_set"]}:
+        shipped = there[~there["model"].isin(own) & ~there["probe_set"].isin(own)]
+        there = shipped if len(shipped) else there
     offered = {column: [name for name in names if name in set(there[column])] for column, names in order.items()}
-    added = [name for name in offered["model"] if name in looks_of(runs).added]
-    bases = set(there.reindex(columns=["model", "base"]).loc[there["model"].isin(added), "base"])
-    foremost = [name for name in offered["model"] if name in bases] + added
-    models = list(dict.fromkeys([*foremost, *offered["model"]]))[:MAX_DEFAULT_MODELS]
-    usual = [name for name in models if name not in added] or models
-    heads = chosen["head"] or (
-        [common_head(there[there["model"].isin(chosen["model"] or usual)], offered["head"])] if offered["head"] else []
-    )
-    overview, sets = {"model": chosen["model"] or models, "head": heads}, offered["probe_set"]
-    overview["probe_set"] = chosen["probe_set"] or (
-        sets if len(overview["model"]) * len(sets) <= MAX_DEFAULT_LINES else sets[:1]
-    )
-    widened = {column: list(names) for column, names in overview.items()}
-    for name in chosen["model"] or [name for name in added if name in models]:
+    models = chosen["model"] or offered["model"][:MAX_DEFAULT_MODELS]
+    heads = chosen["head"] or [common_head(there[there["model"].isin(models)], offered["head"])]
+    sets = offered["probe_set"]
+    sets = chosen["probe_set"] or (sets if len(models) * len(sets) <= MAX_DEFAULT_LINES else sets[:1])
+    widened = {"model": models, "head": list(heads), "probe_set": list(sets)}
+    for name in chosen["model"]:
         if name in offered["model"]:
             _widen(widened, there[there["model"] == name], order)
-    if widened != overview and not chosen["model"]:
-        others = [name for name in models if name not in foremost]
-        while (
-            others and len(overlaid(there, widened["model"], widened["head"], widened["probe_set"])) > MAX_DEFAULT_LINES
-        ):
-            widened["model"].remove(others.pop())
     # What the user chose keeps the user's order.
     return {column: chosen[column] or sorted(names, key=order[column].index) for column, names in widened.items()}
 

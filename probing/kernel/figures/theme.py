@@ -4,10 +4,9 @@ names.
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate, pairwise
-from textwrap import wrap
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -69,7 +68,7 @@ OBJECTIVE_COLOURS = {
 OTHER_COLOURS = ("#74991C", "#C2185B", "#00A0A0", "#9A8700", "#B05CA5", "#C97B3B", "#5F8BD8", "#8A5A6B")
 #: One colour per meaning, the same on every page (after Okabe and Ito, and Paul Tol's "muted").
 KEPT, BACK, NOT_BACK, GAINED = "#3DAA8C", "#DDAA33", "#CC6677", "#6F9BE8"
-BASE, TUNED, CONTROL, YARDSTICK = "#0072B2", "#D55E00", "#6F767D", NEUTRAL
+CONTROL, YARDSTICK = "#6F767D", NEUTRAL
 #: Outcomes of a fact (after Paul Tol's "muted"): no model's and no probe set's colour, so that no colour means two
 #: things.
 PART_COLOURS = {
@@ -96,43 +95,44 @@ def head_colour(head: str) -> str:
     return dict(zip(HEAD_SUFFIX, PALETTE, strict=False)).get(head, NEUTRAL)
 
 
-def model_colours(models: Iterable[KnownModel]) -> dict[str, str]:
-    """One colour per model, the same on every page: the hue is its objective, the shade its family.
+def model_colours(models: Iterable[KnownModel], registered: Iterable[KnownModel]) -> dict[str, str]:
+    """One colour per model, in the order of menus: the hue is its objective, the shade its family.
 
-    ``models`` are *all* of the store, so that a filter never recolours a figure; the order is family by family in the
-    registry's, those without weights last. No two of the others share a colour while there are enough; a colour that
-    the registry gives is used unchanged. Further seeds, controls and kinds have a pale shade of their task's colour.
+    ``registered`` are all of the registry, whose colours depend on nothing else; no two that ship share one. Further
+    seeds, controls and kinds have a pale shade of their task's. An own model has its name's place among
+    ``OTHER_COLOURS``, or the next that is free: it never changes a registered model's.
     """
     places = {objective: place for place, objective in enumerate(OBJECTIVE_COLOURS)}
-    ordered = sorted(
-        set(models),
-        key=lambda model: (
-            model.place,
-            model.family,
-            model.results_only,
-            places.get(model.objective, len(places)),
-            model.name,
-        ),
-    )
-    families = list(dict.fromkeys(model.family for model in ordered))
-    own_colours = {model.colour for model in ordered if model.colour}
-    colours: dict[str, str] = {}
-    shipped = [model for model in ordered if not model.results_only]
-    alike = {
-        model.name: other for model in ordered if model.results_only for other in shipped if _of_task(model, other)
-    }
-    for number, model in enumerate(ordered):
-        if model.name in alike:
-            continue
+
+    def order(model: KnownModel) -> tuple[Any, ...]:
+        objective = places.get(model.objective, len(places))
+        return model.place, model.family, model.results_only, objective, model.name
+
+    fixed: dict[str, str] = {}
+    known = sorted(registered, key=order)
+    for model in sorted(known, key=lambda model: (not model.shipped, not model.colour)):
         shades = OBJECTIVE_COLOURS.get(model.objective, ())
-        first = families.index(model.family) % len(shades) if shades else 0
-        candidates = (*shades[first:], *OTHER_COLOURS, *shades[:first])
-        free = (colour for colour in candidates if colour not in own_colours and colour not in colours.values())
-        colours[model.name] = model.colour or next(free, candidates[number % len(candidates)])
-    return {
-        model.name: pale(colours[alike[model.name].name]) if model.name in alike else colours[model.name]
-        for model in ordered
-    }
+        turn = model.place % len(shades) if shades else 0
+        fixed[model.name] = model.colour or _free((*shades[turn:], *OTHER_COLOURS, *shades[:turn]), fixed.values())
+    ordered = sorted(set(models), key=order)
+    colours = {model.name: fixed[model.name] for model in ordered if model.name in fixed}
+    shipped = [model for model in known if model.shipped]
+    taken = {fixed[model.name] for model in shipped} | set(colours.values())
+    for model in ordered:
+        alike = [fixed[other.name] for other in shipped if model.results_only and _of_task(model, other)]
+        if alike:
+            colours[model.name] = pale(alike[0])
+        elif model.name not in fixed:
+            turn = crc32(model.name.encode()) % len(OTHER_COLOURS)
+            shades = OBJECTIVE_COLOURS.get(model.objective, ()) if model.listed else ()
+            own = _free((*shades, *OTHER_COLOURS[turn:], *OTHER_COLOURS[:turn]), taken)
+            colours[model.name] = own
+            taken.add(own)
+    return {model.name: colours[model.name] for model in ordered}
+
+
+def _free(colours: Sequence[str], taken: Collection[str]) -> str:
+    return next((colour for colour in colours if colour not in taken), colours[0])
 
 
 def _of_task(model: KnownModel, other: KnownModel) -> bool:
@@ -200,6 +200,11 @@ def plain(text: str) -> str:
 def shorten(text: str, length: int) -> str:
     """At most ``length`` characters, the last an ellipsis if text was cut."""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def row_name(name: str, length: int) -> str:
+    """The name of a row on one line: a name that is too long ends before its first comma, slash or "or"."""
+    return plain(shorten(re.split(r",| /| or ", name)[0] if len(name) > length else name, length))
 
 
 def breakable(name: str, width: int = 14) -> str:
@@ -437,20 +442,3 @@ def outlined(symbol: str, colour: str | list[str], size: float, width: float) ->
 def whiskers(up: Any, down: Any, **look: Any) -> dict[str, Any]:
     """Error bars of the lengths ``up`` and ``down``; ``look`` is as for ``error_y``."""
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **look}
-
-
-def name_rows(names: Sequence[str], width: int, further: float = 1.0) -> tuple[list[str], list[float]]:
-    """The names on lines of ``width`` characters, and the ends of their rows from the top, one more than names.
-
-    The unit is the row of a name of one line; each ``further`` line adds its height.
-    """
-    lines = [wrap(name, width) or [""] for name in names]
-    return ["<br>".join(map(plain, wrapped)) for wrapped in lines], [
-        0.0,
-        *accumulate(1 + further * (len(wrapped) - 1) for wrapped in lines),
-    ]
-
-
-def centres(ends: Sequence[float]) -> list[float]:
-    """The middle of each row."""
-    return [(top + bottom) / 2 for top, bottom in pairwise(ends)]
