@@ -80,8 +80,8 @@ def draw_prevention(view: View, tuned: str) -> None:
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     scored = points_here[~points_here["control"] & points_here["kept"].notna()].sort_values("kept", ascending=False)
     for best in scored.head(1).itertuples():
-        words = "Of {n} recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
-        numbers = {"n": len(scored), "kept": 100 * best.kept, "score": best.score}
+        words = "Of all recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
+        numbers = {"kept": 100 * best.kept, "score": best.score}
         blocks.tab_sentence(filled(words, best=protection_in_words(best.protection), **numbers))
     blocks.figure(
         drawing(prevention_points, points_here, means),
