@@ -32,7 +32,7 @@ from probing.facts.totals import hits_of, steepest
 from probing.heads.figures import head_losses
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
-from probing.kernel.app.frame import View, go, heads_command, link, probe_command, run_of, show
+from probing.kernel.app.frame import View, derived, go, heads_command, link, probe_command, run_of, show
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.columns import Columns
@@ -250,11 +250,8 @@ def point_menu(view: View, table: pd.DataFrame) -> None:
     facts_menu("Line", names, table, "run_id", "layers.point", draw)
 
 
+@derived
 def base_run(view: View) -> pd.Series | None:
-    return view.derived(_base_run)
-
-
-def _base_run(view: View) -> pd.Series | None:
     """The run of the chosen model's base with the same prompts and the same kind of head; None if there is none."""
     # All stored runs are searched: the base's newest run may use other templates than the chosen run.
     stored = view.read(fact_runs)
@@ -364,6 +361,7 @@ def relations_tab(view: View, points: pd.DataFrame, mode: str) -> None:
         )
 
 
+@derived
 def models_tables(view: View, definition: str) -> tuple[tuple[str, ...], pd.DataFrame, pd.DataFrame]:
     """The runs of all models with the chosen head and facts; their better known relations, by model, k and definition,
     and one row per model.
@@ -390,7 +388,7 @@ def models_tables(view: View, definition: str) -> tuple[tuple[str, ...], pd.Data
 def draw_models(view: View) -> None:
     """Every model: what its last and all of its layers know, and how many relations are better known inside."""
     chosen, definition = view.chosen, selection.of(LayersSelection).definition
-    run_ids, table, wide = view.derived(models_tables, definition)
+    run_ids, table, wide = models_tables(view, definition)
     if table.empty:
         words = "No relations of {probe_set} are stored that can be compared."
         st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")

@@ -420,7 +420,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
         return own.fact
-    rocky = view.derived(page_examples.rocky) if unfiltered(view) else None
+    rocky = page_examples.rocky(view) if unfiltered(view) else None
     if rocky is not None and rocky["probe_set"] != view.chosen.probe_set:
         rocky = None
     # A fact whose answer is part of its subject is a poor example.
@@ -453,7 +453,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         if selection.of(FactsSelection).text:
             return chips
         afresh = {"afresh": True, **selection.ALL_FACTS}
-        rocky = view.derived(page_examples.rocky)
+        rocky = page_examples.rocky(view)
         if rocky is not None:
             to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
             st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)

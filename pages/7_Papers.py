@@ -11,7 +11,7 @@ import streamlit as st
 from probing.choices import PAPERS_TABS as TABS
 from probing.choices import PapersSelection
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.frame import View, show
+from probing.kernel.app.frame import View, derived, show
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import common_head
@@ -134,6 +134,7 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
 Tile = tuple[Judged, dict[str, str], dict[str, str]]
 
 
+@derived
 def told(view: View, name: str, *chosen: str) -> tuple[Reproduction, list[Tile], pd.DataFrame]:
     """A paper beside our results; its claims, those decided first, with what their tiles say; the table behind them."""
     compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
@@ -201,7 +202,7 @@ def draw(view: View) -> None:
     sentence_place = st.container()
     chosen = choose(view)
     name = selection.of(PapersSelection).paper
-    compared, claims, table = view.derived(told, name, *chosen)
+    compared, claims, table = told(view, name, *chosen)
     with sentence_place:
         say([judged for judged, *_ in claims])
     if not compared.ours or not compared.ours.run_ids:

@@ -6,7 +6,7 @@ import pandas as pd
 
 from probing.facts.report_pairs import transitions
 from probing.facts.runs import pairs
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, derived
 from probing.kernel.objectives import CONTROL
 from probing.kernel.store.database import Database
 
@@ -47,12 +47,11 @@ def clear_ones(lost: pd.DataFrame, learned: frozenset[str]) -> list[Lost]:
     ]
 
 
+@derived
 def findings(view: View) -> list[Lost]:
     """The fine-tuned models of which single facts are stored, that with the clearest finding first; own ones last."""
-    return [] if view.database is None or view.runs.empty else view.derived(_findings)
-
-
-def _findings(view: View) -> list[Lost]:
+    if view.database is None or view.runs.empty:
+        return []
     lost = view.read(lost_by_fine_tuning, view.runs, view.chosen.heads[0], view.chosen.probe_sets[0])
     found = clear_ones(lost, frozenset(model for model, verdict in view.verdicts.items() if verdict == "learned"))
     return sorted(found, key=lambda finding: finding.model not in view.demonstration)

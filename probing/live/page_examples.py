@@ -11,7 +11,7 @@ from probing.choices import HOME_EXAMPLES
 from probing.facts.page_clearest import clearest
 from probing.facts.store_facts import example_facts, fact_predictions, search_facts
 from probing.facts.store_facts import fact as fact_of
-from probing.kernel.app.frame import View
+from probing.kernel.app.frame import View, derived
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.fact import EVERYDAY
 from probing.kernel.figures.looks import set_order
@@ -19,11 +19,8 @@ from probing.live.figures import ranks_by_layer, token_rows
 from probing.live.page_token_grids import Grid
 
 
+@derived
 def base_runs(view: View) -> pd.DataFrame:
-    return view.derived(_base_runs)
-
-
-def _base_runs(view: View) -> pd.DataFrame:
     """The runs to take examples from: of one model, preferably a base, with the first chosen head; T-REx first."""
     runs = view.runs[view.runs["model"].isin(view.chosen.models)]
     chosen = runs[runs["head"].isin(view.chosen.heads[:1])]
@@ -35,11 +32,8 @@ def _base_runs(view: View) -> pd.DataFrame:
     return runs.sort_values("probe_set", key=lambda sets: sets.map(set_order), kind="stable")
 
 
+@derived
 def stored_examples(view: View) -> list[dict[str, Any]]:
-    return view.derived(_stored_examples)
-
-
-def _stored_examples(view: View) -> list[dict[str, Any]]:
     """Facts with their runs: up to six that the model knows, of different relations, and one that it does not; see
     ``example_facts``.
 
@@ -67,6 +61,7 @@ def _stored_examples(view: View) -> list[dict[str, Any]]:
     ]
 
 
+@derived
 def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
     """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not
     probed.

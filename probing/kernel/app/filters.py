@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
-from probing.kernel.app.frame import View, counted_rows
+from probing.kernel.app.frame import View, read_rows
 from probing.kernel.app.texts import Markdown, filled, joined, listing, mark_key, size_words
 from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name, set_order
@@ -141,7 +141,7 @@ class Reading:
     def report(self, function: Callable[Concatenate[Database, P], Any], *args: P.args, **kwargs: P.kwargs) -> Any:
         """The result of a report, from the cache if possible."""
         assert self.view.database is not None
-        return counted_rows(function, self.view.database, *args, **kwargs)
+        return read_rows(function, self.view.database, *args, **kwargs)
 
 
 @dataclass(frozen=True)

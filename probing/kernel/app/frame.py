@@ -4,7 +4,7 @@ import atexit
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
 from time import monotonic
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -103,14 +103,6 @@ def read_rows(
     return rows
 
 
-def counted_rows(
-    function: Callable[Concatenate[Database, P], T], database: Database, *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Like ``read``, with a spinner for slow functions."""
-    rows: T = _counted(_name(function), (args, tuple(sorted(kwargs.items()))), database, function)
-    return rows
-
-
 def _name(function: Callable[..., Any]) -> str:
     if "<" in function.__qualname__:
         raise TypeError(
@@ -120,20 +112,8 @@ def _name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{function.__qualname__}"
 
 
-@st.cache_data(max_entries=400, show_spinner=False, hash_funcs=BY_DATA)
+@st.cache_data(max_entries=600, show_spinner="Counting …", hash_funcs=BY_DATA)
 def _read(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
-    return _function(database, *arguments[0], **dict(arguments[1]))
-
-
-@st.cache_data(max_entries=200, show_spinner=False)
-def _derived(
-    name: tuple[str, str], chosen: Any, arguments: Arguments, _view: "View", _function: Callable[..., Any]
-) -> Any:
-    return _function(_view, *arguments[0], **dict(arguments[1]))
-
-
-@st.cache_data(max_entries=200, show_spinner="Counting …", hash_funcs=BY_DATA)
-def _counted(name: str, arguments: Arguments, database: Database, _function: Callable[..., Any]) -> Any:
     return _function(database, *arguments[0], **dict(arguments[1]))
 
 
@@ -264,22 +244,14 @@ class View:
         assert self.database is not None
         return read_rows(function, self.database, *args, **kwargs)
 
-    def derived(self, function: Callable[Concatenate["View", P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a function makes of this view's data and choice, and of nothing else, from the cache if possible."""
-        # All pages' functions are of the module "__main__".
-        name = (function.__code__.co_filename, _name(function))
-        chosen = (self.database.version if self.database else "", self.chosen)
-        result: T = _derived(name, chosen, (args, tuple(sorted(kwargs.items()))), self, function)
-        return result
-
     def report(
         self, function: Callable[Concatenate[Database, P], pd.DataFrame], *args: P.args, **kwargs: P.kwargs
     ) -> pd.DataFrame:
         """The result of a report with the page's filters of facts, see ``shown_baselines``."""
         assert self.database is not None
         filtered = {"subset": Subset(self.exposures, self.in_subject), **kwargs}
-        counted: Callable[..., pd.DataFrame] = counted_rows
-        return shown_baselines(counted(function, self.database, *args, **filtered))
+        read: Callable[..., pd.DataFrame] = read_rows
+        return shown_baselines(read(function, self.database, *args, **filtered))
 
     def stamp(self, filters: str, run_ids: tuple[str, ...]) -> Stamp:
         """Filters and fingerprint of a figure on this page."""
@@ -294,6 +266,32 @@ class View:
         words = [f"exposure {listing(self.chosen.exposures)}"] if self.chosen.exposures else []
         words += {"any": [], "no": ["answer not in subject"], "yes": ["answer in subject"]}[self.chosen.in_subject]
         return ", ".join(words) or "all facts"
+
+
+def derived(function: Callable[Concatenate[View, P], T]) -> Callable[Concatenate[View, P], T]:
+    """Decorates what a page makes of a view's data and choice, and of nothing else: it is made once."""
+    # All pages' functions are of the module "__main__".
+    name = (function.__code__.co_filename, _name(function))
+
+    @wraps(function)
+    def kept(view: View, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        version = view.database.version if view.database else ""
+        result: T = _derived(name, version, view.chosen, (args, tuple(sorted(kwargs.items()))), view, function)
+        return result
+
+    return kept
+
+
+@st.cache_data(max_entries=200, show_spinner=False)
+def _derived(
+    name: tuple[str, str],
+    version: str,
+    chosen: RunChoice,
+    arguments: Arguments,
+    _view: View,
+    _function: Callable[..., Any],
+) -> Any:
+    return _function(_view, *arguments[0], **dict(arguments[1]))
 
 
 def show(page: str, title: str, question: str, draw: Callable[[View], object], *, needs_results: bool = True) -> None:
