@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from probing.facts.store_pairs import PART_CONDITIONS
+from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.store.database import Database
 
 #: A longer text is cut: each word is one more condition.
@@ -335,24 +336,32 @@ def total_null_examples(db: Database, run_id: str, k: int = 1) -> pd.DataFrame:
         ), chosen AS (
             SELECT kind, arg_min(fact_id, (md5(fact_id), fact_id)) AS fact_id FROM kinds GROUP BY kind
         )
-        SELECT c.kind, f.fact_id, coalesce(any_value(l.label), any_value(f.relation)) AS label,
+        SELECT c.kind, f.fact_id, f.relation, coalesce(any_value(l.label), f.relation) AS label,
             any_value(f.subject) AS subject, any_value(f.object) AS object, any_value(f.prompt) AS prompt,
-            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks,
-            any_value(o.prompt) AS swapped_prompt
+            list(p.gold_rank ORDER BY p.layer) AS own_ranks, list(p.other_rank ORDER BY p.layer) AS swapped_ranks
         FROM chosen c
         JOIN facts f ON f.fact_id = c.fact_id
         JOIN predictions p ON p.run_id = $run_id AND p.fact_id = c.fact_id AND p.layer >= 1
-        JOIN lenders b ON b.run_id = $run_id AND b.fact_id = c.fact_id
-        JOIN facts o ON o.fact_id = b.lender_id
         LEFT JOIN relations l ON l.relation = f.relation AND l.probe_set = f.probe_set
-        GROUP BY c.kind, f.fact_id ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
+        GROUP BY c.kind, f.fact_id, f.relation ORDER BY list_position(['own', 'swapped', 'both'], c.kind)
         """,
         {"run_id": run_id, "k": int(k)},
         of=[run_id],
     )
     for name in ("own_ranks", "swapped_ranks"):
         facts[name] = [[int(rank) for rank in ranks] for ranks in facts[name]]
-    return facts
+    asked = db.query(
+        """
+        SELECT f.fact_id, f.probe_set, f.relation, f.subject, f.object, f.prompt, coalesce(f.template, '') AS template
+        FROM known k JOIN facts f USING (fact_id)
+        WHERE k.run_id = $run_id AND f.relation IN (SELECT unnest($relations::VARCHAR[])) ORDER BY f.fact_id
+        """,
+        {"run_id": run_id, "relations": list(facts.pop("relation"))},
+        of=[run_id],
+    )
+    pairs = zip(asked["fact_id"], swapped_subjects(list(asked.itertuples())), strict=True)
+    prompts = {fact_id: asked["prompt"][other] for fact_id, other in pairs if other is not None}
+    return facts.assign(swapped_prompt=facts["fact_id"].map(prompts))
 
 
 def example_facts(db: Database, run_id: str, limit: int = 3, tuned: Sequence[str] = ()) -> pd.DataFrame:
