@@ -150,7 +150,7 @@ def planted_exposure() -> dict[str, str]:
 def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
     """The rows of ``predictions`` of a run, by layer, relation and fact."""
     rows, run_id, asked = [], run.run_id, run.asked
-    swapped = {row["fact_id"] for row in swapped_rows(run)} if run.probe_set == "trex" and run.swapped else ()
+    swapped = swapped_subjects(asked) if run.probe_set == "trex" and run.swapped else [None] * len(asked)
     for layer in range(run.layers - 1 if run.last_only else 0, run.layers):
         for number, fact in enumerate(asked):
             rank, gold = run.rank(number, layer), TOKENS.index(fact.object)
@@ -166,23 +166,13 @@ def prediction_rows(run: PlantedRun) -> list[dict[str, Any]]:
                     "layer": layer,
                     "gold_rank": rank,
                     "answer_rank": 1 + (rank - 1) % 3,
-                    "other_rank": rank + 5 * (number % 3) if fact.fact_id in swapped else None,
+                    "other_rank": None if swapped[number] is None else rank + 5 * (number % 3),
                     "gold_logp": -0.25 - 0.25 * rank,
                     "top_ids": top[:10],
                     "top_logp": logps,
                 }
             )
     return rows
-
-
-def swapped_rows(run: PlantedRun) -> list[dict[str, str]]:
-    """The swapped subjects of a run."""
-    run_id, asked = run.run_id, run.asked
-    ids = [fact.fact_id for fact in asked]
-    pairs = zip(ids, swapped_subjects(asked), strict=True)
-    return [
-        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None
-    ]
 
 
 def run_row(run: PlantedRun) -> dict[str, Any]:
@@ -237,8 +227,6 @@ def plant_runs(folder: Path, runs: Sequence[PlantedRun] = ONE_MODEL, exposure: M
     folder.mkdir(parents=True, exist_ok=True)
     for run in runs:
         write_table("predictions", prediction_rows(run), folder / run.run_id / f"predictions-{run.run_id}.parquet")
-        if run.swapped:
-            write_table("lenders", swapped_rows(run), folder / run.run_id / f"lenders-{run.run_id}.parquet")
         write_table("runs", [run_row(run)], folder / run.run_id / f"runs-{run.run_id}.parquet")
     for probe_set in {run.probe_set for run in runs}:
         facts = list(dict.fromkeys(fact for run in runs if run.probe_set == probe_set for fact in run.asked))
@@ -298,7 +286,7 @@ def count(folder: Path, run: PlantedRun) -> None:
 
 def forget_predictions(folder: Path, run: PlantedRun) -> None:
     """Leaves of a planted run only the counts that the snapshot has of runs without predictions."""
-    for table in ("predictions", "lenders", "known", "answer_counts", "answer_clusters"):
+    for table in ("predictions", "known", "answer_counts", "answer_clusters"):
         (folder / run.run_id / f"{table}-{run.run_id}.parquet").unlink(missing_ok=True)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from probing.facts.corpus import fact_key, held_out_pairs, pair
 from probing.facts.report_layers import precision
 from probing.facts.sources import read_facts
 from probing.facts.store import exposures, head_training
+from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.fact import EVERYDAY, EXPOSURES, PROBE_SETS, shipped_relations
 from probing.kernel.models.hub import weights_id_of
 from probing.kernel.registry import REPOSITORY, read_registry
@@ -67,13 +69,13 @@ def test_no_swapped_subject_has_the_facts_answer():
         subjects = defaultdict(set)
         for one in (facts[fact_id] for fact_id in asked):
             subjects[one["relation"], one["object"].casefold()].add(one["subject"])
-        rows = read_table(SNAPSHOT / f"lenders-{run['run_id']}.parquet", "lenders").to_pylist()
-        for row in rows:
-            one, other = facts[row["fact_id"]], facts[row["lender_id"]]
+        partners = swapped_subjects([SimpleNamespace(**facts[fact_id]) for fact_id in asked])
+        pairs = {one: facts[asked[other]] for one, other in zip(asked, partners, strict=True) if other is not None}
+        for one, other in ((facts[fact_id], other) for fact_id, other in pairs.items()):
             assert (one["relation"], one["template"]) == (other["relation"], other["template"])
             assert other["subject"] not in subjects[one["relation"], one["object"].casefold()]
         swapped = ranks.filter(ranks["other_rank"].is_valid())["fact_id"].unique()
-        assert set(swapped.to_pylist()) == {row["fact_id"] for row in rows}
+        assert set(swapped.to_pylist()) == pairs.keys()
 
 
 def test_all_runs_on_the_same_facts_have_as_many_with_a_swapped_subject(database):

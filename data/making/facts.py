@@ -44,7 +44,7 @@ def _gather_predictions(target: Path, say: Say) -> list[Path]:
         for row in () if whole else rows:
             counted.setdefault(tuple(json.loads(row["config"]).get(name) for name in QUESTION), row)
         kept = _COUNTS if whole else (*_COUNTS, *OF_RUN, "runs")
-        for path in sorted(path for path in folder.glob("*.parquet") if table_of(path) not in kept):
+        for path in sorted(path for path in folder.glob("*.parquet") if table_of(path) not in (None, *kept)):
             if table_of(path) == "head_training":
                 # Heads of several seeds are in one file.
                 add_rows("head_training", read_table(path, "head_training").to_pylist(), target / path.name, say)

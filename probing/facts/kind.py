@@ -5,6 +5,7 @@ from probing.facts.counts import count_facts
 from probing.facts.requests import CandidateRunConfig, CarriedRunConfig, RunConfig
 from probing.facts.store_candidates import candidate_runs
 from probing.facts.store_carried import carried_runs
+from probing.facts.swapped_subjects import WITHOUT_THE_ANSWER
 from probing.kernel.fact import TOO_LONG
 from probing.kernel.metric import RANKS
 from probing.kernel.store.kinds import ASKED, Kind, Rule
@@ -116,13 +117,8 @@ RULES = (
         "{n:,} of its facts are counted with another exposure to the base's training text than is stored",
     ),
     Rule(
-        f"""SELECT s.run_id AS id, count(*) AS n
-            FROM (SELECT DISTINCT run_id, fact_id FROM predictions WHERE other_rank IS NOT NULL) s
-            JOIN {ASKED} USING (run_id) JOIN facts f USING (fact_id)
-            LEFT JOIN lenders l ON l.run_id = s.run_id AND l.fact_id = s.fact_id
-            LEFT JOIN facts o ON o.fact_id = l.lender_id
-            WHERE o.fact_id IS NULL OR o.relation <> f.relation OR o.object = f.object GROUP BY s.run_id""",
-        "{n:,} facts have ranks with a swapped subject, and none of another answer is stored",
+        f"SELECT run_id AS id, conf->>'lenders' AS rule FROM {ASKED} WHERE rule NOT IN ('', '{WITHOUT_THE_ANSWER}')",
+        "its swapped subjects are chosen by another rule, {rule!r}, expected that of this version; run `probe` again",
     ),
     Rule(
         f"""SELECT c.run_id AS id, c.name FROM (

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probing.facts.lama import folder_relations
-from probing.facts.swapped_subjects import swapped_subjects
 from probing.heads.files import head_path, read_identity, read_seconds, validation_losses
 from probing.kernel.errors import NewerVersionError, ProbingError, Say
 from probing.kernel.fact import FETCHED, Fact, FactSet, Relation
@@ -41,16 +40,14 @@ def has_predictions(target: Path, run_id: str, rows: int, say: Say) -> bool:
 
 
 def run_files(folder: Path, row: Mapping[str, Any]) -> list[Path]:
-    """The files of its own that a run needs besides its row: predictions, facts, vocabulary, swapped subjects."""
+    """The files of its own that a run needs besides its row: predictions, facts, vocabulary."""
     made = stored_configuration(row["config"])
     names = [f"facts-{made['facts_sha256'][:16]}", f"vocabulary-{row['tokenizer']}"]
-    # A compact run has no swapped subjects.
-    swapped = [f"lenders-{row['run_id']}"] if made.get("lenders") else []
-    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in [*names, *swapped])]
+    return [predictions_path(folder, row["run_id"]), *(folder / f"{name}.parquet" for name in names)]
 
 
 def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Encoder", target: Path, say: Say) -> str:
-    """Writes a run's facts, swapped subjects and vocabulary if missing or damaged; returns the tokenizer's id."""
+    """Writes a run's facts and vocabulary if missing or damaged; returns the tokenizer's id."""
     from probing.kernel.models.check import tokens_of
     from probing.kernel.models.tokens import token_texts
 
@@ -58,10 +55,6 @@ def write_asked_facts(facts: Sequence[Fact], config: "RunConfig", encoder: "Enco
     tokens = tokens_of(encoder.tokenizer)
     tokenizer = tokenizer_id(name_in_files(config.base or encoder.base), tokens)
     write_facts(facts, config.template_set, config.facts_sha256, target, say)
-    if config.lenders:
-        write_differing(
-            "lenders", _swapped_rows(config.run_id, facts), target / f"lenders-{config.run_id}.parquet", say
-        )
     texts = token_texts(encoder.tokenizer, tokens)
     vocabulary = [
         {
@@ -140,15 +133,6 @@ def _same_row(path: Path, row: dict, say: Say) -> bool:
         return False
     (stored,) = table.to_pylist()
     return all(stored[key] == value for key, value in row.items())
-
-
-def _swapped_rows(run_id: str, facts: Sequence[Fact]) -> list[dict]:
-    """The fact whose subject is swapped into each fact's prompt; facts without such a fact are left out."""
-    ids = [fact.fact_id for fact in facts]
-    pairs = zip(ids, swapped_subjects(facts), strict=True)
-    return [
-        {"run_id": run_id, "fact_id": fact_id, "lender_id": ids[other]} for fact_id, other in pairs if other is not None
-    ]
 
 
 def _fact_row(fact, template_set: str) -> dict:

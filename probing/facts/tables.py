@@ -87,9 +87,7 @@ TABLES = (
             LAYER,
             _rank("gold_rank", "rank of the right answer in the whole vocabulary, from 1; ties take the worst place"),
             _rank("answer_rank", "rank of the right answer among the answers that occur in its relation, from 1"),
-            _rank(
-                "other_rank", "rank of that answer with the swapped subject (``lenders``); empty if there is none"
-            ).or_empty(),
+            _rank("other_rank", "rank of that answer with the swapped subject; empty if there is none").or_empty(),
             Column(
                 "gold_logp", pa.float32(), "natural logarithm of the right answer's probability", low=-math.inf, high=0
             ),
@@ -165,13 +163,6 @@ TABLES = (
     ),
     Table(
         "runs", "One run on facts.", "run_id", _RUN, per="run_id", sort="model probe_set head template_set seed run_id"
-    ),
-    Table(
-        "lenders",
-        "The swapped subject of one fact of a run.",
-        "run_id fact_id",
-        (RUN_ID, _FACT, text("lender_id", "the fact of whose prompt the subject was used")),
-        per="run_id",
     ),
     Table(
         "swapped_counts",

@@ -210,7 +210,7 @@ def test_questions_on_some_runs_open_only_their_files(tmp_path):
     fact_id = base.asked[0].fact_id
     with open_database(folder) as db:
         for run in SEVERAL:
-            for table in ("predictions", "known", "lenders"):
+            for table in ("predictions", "known"):
                 if run not in (base, tuned):
                     file_of(folder, table, run).unlink(missing_ok=True)
         assert len(paired_facts(db, base.run_id, tuned.run_id, 1)) == len(base.asked)

@@ -22,6 +22,7 @@ from tests.planted_store import (
     SEVERAL,
     TOKENS,
     VARIANTS,
+    PlantedRun,
     forget_predictions,
     plant_runs,
     plant_store,
@@ -180,6 +181,14 @@ def test_counts_that_do_not_belong_to_what_is_stored_beside_them_are_named(tmp_p
         "8 of its facts are counted with another exposure to the base's training text" in one
         for one in check_store([source])
     )
+
+
+def test_swapped_subjects_by_another_rule_are_named(tmp_path: Path):
+    """Their file, as earlier versions wrote it, is not read."""
+    run = PlantedRun(swapped=False, made=(("lenders", "at random"),))
+    (tmp_path / f"lenders-{run.run_id}.parquet").write_bytes(b"earlier")
+    (problem,) = check_store([plant_runs(tmp_path, [run])])
+    assert f"run {run.run_id}: its swapped subjects are chosen by another rule, 'at random'" in problem
 
 
 def test_of_a_run_in_two_folders_the_first_ones_rows_count_however_they_are_divided_into_files(tmp_path: Path):

@@ -500,7 +500,6 @@ ATTACKS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "other counts": (P, partial(change, table="layer_counts", sum_reciprocal_rank=0.01), "than its predictions give"),
     "other answers": (P, partial(change, table="facts", object="elsewhere"), "which has another id"),
     "other tokens": (P, partial(change, table="vocabulary", token="gibberish"), "tokens with the checksum"),
-    "no swapped subjects": (P, lambda folder: lose(folder, "lenders-*"), "lenders-.* is missing"),
     "no facts": (P, lambda folder: lose(folder, "facts-*"), "facts-.* is missing"),
     "other labels here": (P, partial(contradict, table="relations", label="<b>"), "relations-.*rows differ from"),
     "other vocabulary here": (P, partial(contradict, table="vocabulary", text="berlin"), "vocabulary-.*rows differ"),

@@ -123,7 +123,7 @@ def _run(row: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 #: Tables of which each file has the rows of the run in its name: questions on some runs open only the files of these.
-OF_RUN = ("predictions", "known", "lenders")
+OF_RUN = ("predictions", "known")
 #: The files' pages come from the system's own cache; this is for joins and sums, and the app's models need memory, too.
 _MEMORY = "512MB"
 
