@@ -60,9 +60,9 @@ def noted(default: Any, **notes: Any) -> Any:
     return field(default=default, metadata=notes)
 
 
-def ranks(choices: Sequence[int], label: str) -> Any:
+def ranks(choices: Sequence[int], label: str, **notes: Any) -> Any:
     """A field with the rank up to which a fact counts as known."""
-    return segments({rank: "1" if rank == 1 else f"≤ {rank}" for rank in choices}, label=escape(label))
+    return segments({rank: "1" if rank == 1 else f"≤ {rank}" for rank in choices}, label=escape(label), **notes)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RunChoice(RunNames):
     heads: tuple[str, ...] = noted((), label="Read with (head)", format_func=head_name)
     probe_sets: tuple[str, ...] = noted((), label="Facts (probe sets)", format_func=set_name)
     average: str = segments(AVERAGED, label="Mean over", help="Macro: every relation counts once; micro: every fact.")
-    k: int = ranks(RANKS, "Counts as known: rank")
+    k: int = ranks(RANKS, "Counts as known: rank", visited=True)
     exposures: tuple[str, ...] = noted(
         (),
         each=EXPOSURES,
