@@ -171,7 +171,6 @@ def scores(probes: GrammarProbes) -> None:
 
 
 def curves(probes: GrammarProbes) -> None:
-    st.header("Layer by layer", anchor="layer-by-layer")
     mode = selection.bound("layerwise", format_func=lambda mode: MODES[mode][0])
     name, words, options = MODES[mode]
     panel = probes.panels.curves(mode)
@@ -295,7 +294,7 @@ def tab_of_words(view: View, probes: GrammarProbes | None, tab: str) -> None:
         st.info("Nothing is stored for this tab yet.", icon=":material/info:")
     elif tab == "scores":
         scores(probes)
-        curves(probes)
+        blocks.folded("Layer by layer", lambda: curves(probes), key="layer-by-layer", icon="show_chart")
     else:
         order(probes)
         weights(probes)

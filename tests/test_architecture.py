@@ -41,25 +41,25 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> its lines of Python; it may have 2 % more. A number may fall in any commit, and rises only
 #: with its reason in the commit's message.
 MOST_LINES = {
-    "app.py": 171,
-    "data/making": 3183,
-    "pages": 3112,
-    "probing": 2074,
-    "probing/api": 2314,
+    "app.py": 170,
+    "data/making": 3181,
+    "pages": 3145,
+    "probing": 2113,
+    "probing/api": 2316,
     "probing/changes": 2727,
     "probing/compared": 1452,
     "probing/edges": 8106,
-    "probing/facts": 10_352,
+    "probing/facts": 10_282,
     "probing/finetuning": 2968,
-    "probing/forgetting": 6108,
+    "probing/forgetting": 6113,
     "probing/heads": 2124,
-    "probing/kernel": 16_506,
-    "probing/live": 3851,
-    "probing/own_model": 2627,
+    "probing/kernel": 16_603,
+    "probing/live": 3839,
+    "probing/own_model": 2628,
     "probing/papers": 3241,
     "probing/sentences": 5495,
     "probing/sharing": 1128,
-    "tests": 49_027,
+    "tests": 49_097,
 }
 
 

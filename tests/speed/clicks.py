@@ -40,7 +40,10 @@ BOUNDS = {NEW_SERVER: 1.5, LATER_VISIT: 1.2, NEW_VIEW: 7.0, SHOWN: 4.0}
 _STILL = """(element, [busy, quiet]) => new Promise(done => {
     const begun = performance.now();
     let last = begun;
-    const seen = new MutationObserver(() => { last = performance.now(); });
+    // What a canvas holds for screen readers is not seen.
+    const holder = node => node.nodeType === 1 ? node : node.parentElement;
+    const drawn = change => !holder(change.target)?.closest("canvas");
+    const seen = new MutationObserver(changes => { if (changes.some(drawn)) last = performance.now(); });
     seen.observe(document.body, {subtree: true, childList: true, characterData: true, attributes: true});
     const look = () => {
         const now = performance.now();
