@@ -304,7 +304,8 @@ def show(page: str, title: str, question: str, draw: Callable[[View], object], *
     )
     st.html(Path(__file__).with_name("page.css"))
     st.html(_MENU, unsafe_allow_javascript=True)
-    _body(page, question, draw, selection.enter(page), needs_results)
+    selection.enter(page)
+    _body(page, question, draw, needs_results)
 
 
 def _view(page: str) -> tuple[View, dict[str, list[str]], StoreError | None]:
@@ -325,13 +326,11 @@ def _primary(database: Database) -> pd.DataFrame:
 
 
 def _fitted(database: Database, chosen: RunChoice) -> tuple[RunChoice, dict[str, list[str]]]:
-    return fit(chosen, _primary(database))
+    return fit(chosen, read_rows(_primary, database))
 
 
 @st.fragment(key=selection.BODY)
-def _body(
-    page: str, question: str, draw: Callable[[View], object], ignored: selection.Ignored, needs_results: bool
-) -> None:
+def _body(page: str, question: str, draw: Callable[[View], object], needs_results: bool) -> None:
     """What of a page and its menu can change."""
     VISITS.note()
     selection.follow()
@@ -349,7 +348,7 @@ def _body(
             selection.link("ask", "Ask a sentence of your own")
             return
     selection.write_back(page, **followed(selection.current(), view.chosen))
-    _say_unread(ignored)
+    _say_unread(selection.ignored())
     blocks.say_ignored(
         [value for name, values in unknown.items() if name in selection.PAGE_FIELDS[page] for value in values]
     )

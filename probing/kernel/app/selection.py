@@ -300,7 +300,7 @@ def put(*, afresh: bool = False, **changes: Any) -> None:
     page, (both, own) = state[_PAGE], _split(changes)
     state[_KEY] = replace(current(), **both)
     state[f"{_KEY}.{page}"] = replace(_opened(page) if afresh else _own(page), **own)
-    state[_CHANGED] = True
+    state[_CHANGED], state[_IGNORED] = True, Ignored()
 
 
 def update(**changes: Any) -> None:
@@ -324,17 +324,14 @@ def _reset_dependents(shared: str) -> None:
             st.session_state[f"{_KEY}.{page}"] = replace(_own(page), **dependents)
 
 
-def enter(page: str) -> Ignored:
+def enter(page: str) -> None:
     """Reads the link when a page is opened through one, or after the browser's "back" button has changed it.
 
-    After a change of a widget the link is not read, because it is out of date until it is written. Returns what was
-    ignored of the link, until the view changes; a run of the page that changes nothing does not hide it.
+    After a change of a widget the link is not read, because it is out of date until it is written.
     """
     state = st.session_state
     entered, changed = state.get(_PAGE) != page, state.get(_CHANGED, False)
     state[_PAGE] = page
-    if entered or changed:
-        state[_IGNORED] = Ignored()
     query = _link()
     ours = bool(set(query) & {name for other in PAGE_FIELDS for name in PAGE_FIELDS[other]})
     read = ours if entered else (not changed and query != state.get(_WRITTEN))
@@ -342,8 +339,12 @@ def enter(page: str) -> Ignored:
         state[_KEY], state[f"{_KEY}.{page}"], invalid = from_query(query, page, current())
     if read or entered:
         state[_IGNORED] = Ignored(tuple(invalid) if read else (), unknown_names(query, page))
-    ignored: Ignored = state[_IGNORED]
-    return ignored
+
+
+def ignored() -> Ignored:
+    """What was ignored of the link, until the view changes; a run of the page that changes nothing does not hide it."""
+    found: Ignored = st.session_state[_IGNORED]
+    return found
 
 
 def write_back(page: str, **followed: str) -> None:
