@@ -167,7 +167,7 @@ def picture(paper_view: PaperView, claims: Sequence[Tile], table: pd.DataFrame) 
     )
 
 
-def choose_panel(panels: Mapping[str, str], page_name: str) -> str:
+def choose_panel(panels: Mapping[str, str]) -> str:
     """Draws the choice of one panel, or of all, if there are several; ``""`` for all."""
     titles = {**panels, ALL_PANELS: "All"} if len(panels) > 1 else panels
     panel = selection.of(PapersSelection).panel
@@ -192,7 +192,7 @@ def draw_figure(paper_view: PaperView) -> None:
         selection.bound(
             "figure", value=number, resets={"panel": ""}, options=list(titles), format_func=titles.__getitem__
         )
-        panel = choose_panel(figures.panels(paper_view, number), paper_view.view.page)
+        panel = choose_panel(figures.panels(paper_view, number))
     figures.draw(paper_view, number, panel)
     if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
         st.caption(filled("The paper's figure: {said}", said=sentence))
