@@ -52,3 +52,22 @@ def test_quick_clicks_end_with_what_the_last_one_shows(visit, name):
     settle(page)
     shown = page.evaluate(_READ)
     assert visit(re.sub("^http://[^/]*", "", page.url)).evaluate(_READ) == shown
+
+
+@pytest.mark.slow
+def test_a_figure_is_drawn_once(visit):
+    page = visit("/Layers?k=10")
+    again = page.evaluate("""() => new Promise(done => {
+        const seen = new Set();
+        let again = 0;
+        const look = () => document.querySelectorAll('.js-plotly-plot').forEach(figure => {
+            if (seen.has(figure) || !figure.on) return;
+            seen.add(figure);
+            figure.on('plotly_beforeplot', () => { again += 1; });
+        });
+        new MutationObserver(look).observe(document.body, {subtree: true, childList: true, attributes: true});
+        document.querySelector('.st-key-layers-k button').click();
+        setTimeout(() => done([seen.size, again]), 5000);
+    })""")
+    # The page's two figures before the click and after it.
+    assert again[0] == 4 and again[1] == 0

@@ -84,10 +84,16 @@ def figure(
                 on_point(list(points[0]["customdata"]))
 
         st.plotly_chart(
-            on_this_page, config=config, key=key, on_select=clicked, selection_mode="points", alt=alt or caption or None
+            on_this_page,
+            theme=None,
+            config=config,
+            key=key,
+            on_select=clicked,
+            selection_mode="points",
+            alt=alt or caption or None,
         )
     else:
-        st.plotly_chart(on_this_page, config=config, key=key, alt=alt or caption or None)
+        st.plotly_chart(on_this_page, theme=None, config=config, key=key, alt=alt or caption or None)
     files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
 
 

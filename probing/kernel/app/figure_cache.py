@@ -78,7 +78,10 @@ def for_paper(figure: go.Figure | LazyFigure) -> go.Figure:
 
 @st.cache_resource(max_entries=200, show_spinner=False)
 def _on_page(key: str, _wanted: LazyFigure) -> Drawn:
-    return Drawn(theme.finished(_wanted.figure()))
+    content = theme.finished(_wanted.figure())
+    # Of one revision Plotly keeps what it drew.
+    content["layout"]["datarevision"] = key
+    return Drawn(content)
 
 
 def forget() -> None:

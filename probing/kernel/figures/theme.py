@@ -2,15 +2,16 @@
 names.
 """
 
+import base64
 import html
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-import plotly.io as pio
 from plotly.subplots import make_subplots
 
 from probing.kernel.errors import FigureError, OptionError
@@ -40,6 +41,28 @@ DARK_TEMPLATE = "plotly_dark"
 INK = "#46525E"
 #: Text on dark paper.
 LIGHT_INK = "#D7DCE1"
+#: The looks of a page's figures. Its style sheet gives what has ``INK`` the colour of the page's text.
+_PAGE = {
+    "font": {"family": '"Source Sans", sans-serif', "size": 12, "color": INK},
+    "paper_bgcolor": "rgba(0,0,0,0)",
+    "plot_bgcolor": "rgba(0,0,0,0)",
+    "hoverlabel": {"align": "left", "bgcolor": "#1F2933", "bordercolor": "#1F2933", "font": {"color": "#FFFFFF"}},
+    "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": NEUTRAL},
+    "autotypenumbers": "strict",
+}
+_AXIS: dict[str, Any] = {
+    "automargin": True,
+    "gridcolor": GRID,
+    "linecolor": GRID,
+    "zeroline": False,
+    "ticks": "",
+    "tickfont": {"size": 12},
+}
+_AXIS["title"] = {"standoff": 20, "font": {"size": 14}}
+_TRACES: dict[str, dict[str, Any]] = {
+    "bar": {"marker": {"line": {"color": "white", "width": 0.5}}, "error_x": {"color": INK}, "error_y": {"color": INK}},
+    "heatmap": {"colorbar": {"outlinewidth": 0, "ticks": ""}},
+}
 #: Per cent of known facts -> colour on a light and on a dark page, where the most is the lightest; steep at first,
 #: because most cells are small.
 _KNOWN = {
@@ -291,7 +314,11 @@ def stamped(figure: go.Figure, text: str, width: int = 58) -> go.Figure:
 
 
 def finished(figure: go.Figure) -> dict[str, Any]:
-    """The figure as Plotly's JSON has it, with the template that all figures share."""
+    """The figure as Plotly's JSON has it, with the looks of a page where it has none of its own.
+
+    They are no template: a browser is given each figure again once its width is known, and Plotly draws it anew if
+    there is a template, or an encoded array.
+    """
     content: dict[str, Any] = figure.to_dict()
     for trace in content["data"]:
         if trace.get("type", "scatter") in ("scatter", "bar"):
@@ -300,8 +327,25 @@ def finished(figure: go.Figure) -> dict[str, Any]:
     if any(list(trace.get("x", ())) == [None] and not trace.get("legendgroup") for trace in content["data"]):
         # An entry without a line is a key: a click on it would only make it faint.
         content["layout"].setdefault("legend", {}).update(itemclick=False, itemdoubleclick=False)
-    content["layout"]["template"] = pio.templates[TEMPLATE].to_plotly_json()
+    content["layout"].pop("template", None)
+    for name, axis in content["layout"].items():
+        if re.fullmatch(r"[xy]axis\d*", name):
+            content["layout"][name] = _under(_AXIS | {"showgrid": name[0] == "y"}, axis)
+    content["layout"] = _under(_PAGE, content["layout"])
+    content["data"] = [_under(_TRACES.get(trace.get("type", ""), {}), trace) for trace in content["data"]]
     return content
+
+
+def _under(looks: Mapping[str, Any], given: Any) -> Any:
+    """Plotly's JSON with its encoded arrays as lists, and with the looks that are not given."""
+    if isinstance(given, dict) and "bdata" in given:
+        array = np.frombuffer(base64.b64decode(given["bdata"]), given["dtype"])
+        array = array.reshape([int(length) for length in str(given.get("shape", -1)).split(",")])
+        return np.where(np.isnan(array), None, array).tolist()
+    if isinstance(given, dict):
+        below = {name: one for name, one in looks.items() if isinstance(one, dict)}
+        return {**looks, **{name: _under(below.get(name, {}), one) for name, one in given.items()}}
+    return [_under({}, one) for one in given] if isinstance(given, (list, tuple)) else given
 
 
 def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
