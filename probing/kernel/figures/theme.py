@@ -341,7 +341,9 @@ def _under(looks: Mapping[str, Any], given: Any) -> Any:
     if isinstance(given, dict) and "bdata" in given:
         array = np.frombuffer(base64.b64decode(given["bdata"]), given["dtype"])
         array = array.reshape([int(length) for length in str(given.get("shape", -1)).split(",")])
-        return np.where(np.isnan(array), None, array).tolist()
+        values = array.astype(object)
+        values[np.isnan(array)] = None
+        return values.tolist()
     if isinstance(given, dict):
         below = {name: one for name, one in looks.items() if isinstance(one, dict)}
         return {**looks, **{name: _under(below.get(name, {}), one) for name, one in given.items()}}
