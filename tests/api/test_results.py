@@ -12,6 +12,7 @@ import pytest
 from probing.api.figures import FIGURES
 from probing.api.results import REPORTS, Results
 from probing.kernel.errors import FigureError, OptionError, ProbingError, StoreError
+from probing.kernel.figures import theme
 from probing.kernel.store.kinds import KINDS
 from tests.pages.conftest import app_at
 from tests.planted_relatives import BASE, COLA, SST_2
@@ -67,7 +68,7 @@ def test_the_call_that_a_page_shows_draws_the_figure_of_the_page(results, snapsh
     (call,) = [one.value.splitlines()[-1] for one in app.code if "probing.results().report" in one.value]
     (chart,) = [one for one in app.get("plotly_chart") if "sentence-change.figure" in str(one.proto.id)]
     drawn = eval(call.replace("probing.results()", "results"), {"results": results})
-    assert json.loads(drawn.to_json())["data"] == json.loads(chart.proto.spec)["data"]
+    assert theme.finished(drawn)["data"] == json.loads(chart.proto.spec)["data"]
 
 
 def test_numbers_of_numpy_and_columns_of_pandas_are_filters_like_others(results):

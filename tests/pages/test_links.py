@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from probing.kernel.app import selection
 from probing.kernel.app.blocks import EMPTY
 from probing.kernel.app.page_figures import page_figure
+from probing.kernel.figures import theme
 from tests.edges_planted import plant_edge_runs
 from tests.fine_tuning_planted import plant_everything
 from tests.forgetting_planted import plant_forgetting
@@ -316,4 +317,4 @@ def test_a_link_and_a_name_draw_the_figure_of_the_page(look, stored, page, name,
         f"{field}={one}" for field, value in query.items() for one in ([value] if isinstance(value, str) else value)
     )
     figure = page_figure(f"http://localhost:8501/{title}?{options}", name)
-    assert values(json.loads(figure.to_json())) == values(json.loads(chart.proto.spec))
+    assert values(theme.finished(figure)) == values(json.loads(chart.proto.spec))

@@ -347,7 +347,7 @@ def _under(looks: Mapping[str, Any], given: Any) -> Any:
     if isinstance(given, dict):
         below = {name: one for name, one in looks.items() if isinstance(one, dict)}
         return {**looks, **{name: _under(below.get(name, {}), one) for name, one in given.items()}}
-    return [_under({}, one) for one in given] if isinstance(given, (list, tuple)) else given
+    return [_under({}, one) for one in given] if isinstance(given, (list, tuple, np.ndarray)) else given
 
 
 def ink(figure: go.Figure, *, dark: bool = False) -> go.Figure:
