@@ -84,7 +84,7 @@ def figure(
                 on_point(list(points[0]["customdata"]))
 
         st.plotly_chart(
-            on_this_page,
+            on_this_page.for_clicks(),
             theme=None,
             config=config,
             key=key,

@@ -52,6 +52,11 @@ class Drawn(BaseFigure):  # type: ignore[misc]
         """The figure as a dictionary in Plotly's JSON format; shared by all users, so it must not be changed."""
         return self._content
 
+    def for_clicks(self) -> "Drawn":
+        """A copy whose points can be clicked, as Streamlit sets it later, for which Plotly draws a figure anew."""
+        layout = self._content["layout"] | {"clickmode": "event+select", "dragmode": "pan"}
+        return Drawn(self._content | {"layout": layout})
+
 
 def drawing(draw: Callable[..., go.Figure], *arguments: Any, **options: Any) -> LazyFigure:
     """A lazy call: ``drawing(total_bars, table, k=1)`` calls ``total_bars(table, k=1)`` unless it is cached."""
