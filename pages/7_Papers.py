@@ -135,7 +135,7 @@ Tile = tuple[Judged, dict[str, str], dict[str, str]]
 
 
 @derived
-def told(view: View, name: str, *chosen: str) -> tuple[Reproduction, list[Tile], pd.DataFrame]:
+def claims_of(view: View, name: str, *chosen: str) -> tuple[Reproduction, list[Tile], pd.DataFrame]:
     """A paper beside our results; its claims, those decided first, with what their tiles say; the table behind them."""
     compared, judged = view.read(reproduced, name, *chosen) if view.database is not None else reproduced(None, name)
     judged = telling_first(judged)
@@ -202,7 +202,7 @@ def draw(view: View) -> None:
     sentence_place = st.container()
     chosen = choose(view)
     name = selection.of(PapersSelection).paper
-    compared, claims, table = told(view, name, *chosen)
+    compared, claims, table = claims_of(view, name, *chosen)
     with sentence_place:
         say([judged for judged, *_ in claims])
     if not compared.ours or not compared.ours.run_ids:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.browser.conftest import settle
-from tests.speed.clicks import OURS
+from tests.speed.clicks import OURS, offered
 
 #: What is read of a page: the words of its main part, and where its links to other pages lead.
 _READ = """() => {
@@ -18,12 +18,7 @@ TURNED = [(page, click) for page, turned in OURS.items() for click in turned.cli
 
 
 def choose(page, click, number: int) -> None:
-    choices = page.locator(click.choices)
-    for _ in range(10):
-        if choices.count():
-            break
-        page.locator(click.opens).first.click()
-        page.wait_for_timeout(400)
+    choices = offered(page, click)
     choices.nth(min(number, choices.count() - 1)).evaluate("one => one.click()")
 
 

@@ -206,19 +206,24 @@ def _times(
                 for click in turned.clicks if what == LATER_VISIT else ():
                     shown = None
                     for kind in (NEW_VIEW, SHOWN):
-                        choices = page.locator(click.choices)
-                        for _ in range(30):
-                            if not click.opens or choices.count():
-                                break
-                            # A list that is drawn again while it opens is closed.
-                            page.locator(click.opens).first.click()
-                            page.wait_for_timeout(QUIET)
+                        choices = offered(page, click)
                         if shown is None:
                             shown = max(0, choices.evaluate_all(_CHOSEN))
                         number = shown if kind == SHOWN else int(shown == 0)
                         found[click.name, kind].append(watched.until_still(choices.nth(number)))
                 context.close()
     return found, counts
+
+
+def offered(page: Any, click: Click) -> Any:
+    """What can be clicked, its list opened; one that is drawn again while it opens is closed, and opened again."""
+    choices = page.locator(click.choices)
+    for _ in range(30):
+        if not click.opens or choices.count():
+            break
+        page.locator(click.opens).first.click()
+        page.wait_for_timeout(QUIET)
+    return choices
 
 
 class _Watched:

@@ -68,32 +68,24 @@ def figure(
     ``customdata`` of a clicked point; ``call`` is the call of the Python API that draws the figure, empty if the
     page's link does.
     """
-    on_this_page = on_page(drawn)
+    on_this_page, key = on_page(drawn), f"{name}.figure"
     config = {
         "displaylogo": False,
         "displayModeBar": True,
         "modeBarButtons": [["toImage"]],
         "toImageButtonOptions": {"format": "png", "filename": file_name(name, stamp), "scale": 2},
     }
-    key = f"{name}.figure"
+    clicks: dict[str, Any] = {}
     if on_point:
+        on_this_page = on_this_page.for_clicks()
 
         def clicked() -> None:
             points = st.session_state[key].selection.points
             if points and points[0].get("customdata"):
                 on_point(list(points[0]["customdata"]))
 
-        st.plotly_chart(
-            on_this_page.for_clicks(),
-            theme=None,
-            config=config,
-            key=key,
-            on_select=clicked,
-            selection_mode="points",
-            alt=alt or caption or None,
-        )
-    else:
-        st.plotly_chart(on_this_page, theme=None, config=config, key=key, alt=alt or caption or None)
+        clicks = {"on_select": clicked, "selection_mode": "points"}
+    st.plotly_chart(on_this_page, theme=None, config=config, key=key, alt=alt or caption or None, **clicks)
     files(drawn, table=table, stamp=stamp, name=name, caption=caption, how=how, alt=alt, call=call)
 
 
