@@ -53,7 +53,7 @@ MOST_LINES = {
     "probing/finetuning": 2968,
     "probing/forgetting": 6113,
     "probing/heads": 2124,
-    "probing/kernel": 16_655,
+    "probing/kernel": 16_652,
     "probing/live": 3839,
     "probing/own_model": 2628,
     "probing/papers": 3241,

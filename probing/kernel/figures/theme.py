@@ -46,19 +46,16 @@ _PAGE = {
     "font": {"family": '"Source Sans", sans-serif', "size": 12, "color": INK},
     "paper_bgcolor": "rgba(0,0,0,0)",
     "plot_bgcolor": "rgba(0,0,0,0)",
-    "hoverlabel": {"align": "left", "bgcolor": "#1F2933", "bordercolor": "#1F2933", "font": {"color": "#FFFFFF"}},
+    "hoverlabel": {"bgcolor": "#1F2933", "bordercolor": "#1F2933", "font": {"color": "#FFFFFF"}},
     "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": NEUTRAL},
     "autotypenumbers": "strict",
 }
-_AXIS: dict[str, Any] = {
-    "automargin": True,
-    "gridcolor": GRID,
+_AXIS = {
     "linecolor": GRID,
-    "zeroline": False,
     "ticks": "",
     "tickfont": {"size": 12},
+    "title": {"standoff": 20, "font": {"size": 14}},
 }
-_AXIS["title"] = {"standoff": 20, "font": {"size": 14}}
 _TRACES: dict[str, dict[str, Any]] = {
     "bar": {"marker": {"line": {"color": "white", "width": 0.5}}, "error_x": {"color": INK}, "error_y": {"color": INK}},
     "heatmap": {"colorbar": {"outlinewidth": 0, "ticks": ""}},
