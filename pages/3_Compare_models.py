@@ -30,7 +30,7 @@ from probing.forgetting.store import BACK_COLUMNS
 from probing.forgetting.ways import BACK, BY_ANY, GAINED, KEPT, LISTED_BY, NOT_RECOVERED, STEPS, WAYS
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
-from probing.kernel.app.frame import View, go, link, say, show
+from probing.kernel.app.frame import View, derived, go, link, say, show
 from probing.kernel.app.save import plot
 from probing.kernel.app.texts import Markdown, count, filled
 from probing.kernel.fact import PROBE_SETS
@@ -103,6 +103,16 @@ def first_view(pair: Pair) -> Markdown | None:
     return None
 
 
+@derived
+def flow(view: View, recovery: pd.DataFrame, gained: tuple[int, int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The parts of 100 known facts, see ``hundred``; and what any way brings back beside wrong answers."""
+    counted, tests, ways = (
+        view.read(function, recovery)
+        for function in (report_outcome.outcome, report_outcome.memory, report_outcome.ways)
+    )
+    return hundred(counted, tests, ways, gained), ways[(ways["way"] == BY_ANY) & (ways["yardstick"] == WRONG)]
+
+
 def ways_back(pair: Pair) -> Markdown:
     """100 facts as one flow: kept, each way back, not back, gained."""
     view, moved = pair.view, pd.DataFrame()
@@ -112,11 +122,7 @@ def ways_back(pair: Pair) -> Markdown:
     if row is not None:
         filters.say_size(moved, pair.probe_set)
     gained = (0, 0) if row is None else (int(row["gained"]), int(row["kept"] + row["lost"]))
-    counted, tests, ways = (
-        view.read(function, pair.recovery)
-        for function in (report_outcome.outcome, report_outcome.memory, report_outcome.ways)
-    )
-    parts = hundred(counted, tests, ways, gained)
+    parts, guesses = flow(view, pair.recovery, gained)
     blocks.figure(
         drawing(
             flow_of_100,
@@ -134,7 +140,6 @@ def ways_back(pair: Pair) -> Markdown:
         on_point=lambda point: opened(pair, str(point[0])),
     )
     kept, back, left = (int(parts.loc[parts["kind"] == kind, "n"].sum()) for kind in (KEPT, BACK, NOT_RECOVERED))
-    guesses = ways[(ways["way"] == BY_ANY) & (ways["yardstick"] == WRONG)]
     words = "{model} keeps {kept:.0f} % of what {base} knew. Of the lost, {back:.0f} % come back by one of four ways; "
     words += "so do {wrong:.0f} % of equally confident wrong answers." if len(guesses) else "no guesses were tried."
     return filled(

@@ -3,8 +3,10 @@
 A play button and keys read it layer by layer; a click on a word draws its curve over the layers.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +78,14 @@ def data_of(grids: Sequence[Grid], answer: str, columns: int = COLUMNS) -> dict[
 
 def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
     """One grid: layers from the last to the first with their words, the best first, and the shown words' curves."""
-    layers = sorted({int(layer) for layer in grid.tokens["layer"]}, reverse=True)
-    tokens = grid.tokens[grid.tokens["place"] <= columns].sort_values("place")
-    curves: dict[str, dict[int, float]] = {}
+    rows = sorted(grid.tokens.to_dict("records"), key=itemgetter("probability"))
+    shown: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    curves: defaultdict[str, dict[int, float]] = defaultdict(dict)
     # Several tokens may have one text; the most probable one counts.
-    for row in grid.tokens.sort_values("probability").itertuples():
-        curves.setdefault(str(row.token).lower(), {})[int(row.layer)] = float(row.probability)
+    for row in rows:
+        curves[str(row["token"]).lower()][row["layer"]] = row["probability"]
+        shown[row["layer"]] += [row] if row["place"] <= columns else []
+    layers = sorted(shown, reverse=True)
     if grid.right:
         curves[answer.lower()] = {int(layer): float(value) for layer, value in grid.right.items()}
     return {
@@ -90,17 +94,21 @@ def _data(grid: Grid, answer: str, columns: int) -> dict[str, Any]:
         "hint": "; ".join(joined("terms").meanings(grid.model)),
         "colour": grid.colour,
         "layers": [
-            {"layer": layer, "rank": grid.ranks.get(layer), "tokens": [_token(row, grid) for row in of_layer]}
-            for layer, of_layer in ((layer, tokens[tokens["layer"] == layer].itertuples()) for layer in layers)
+            {
+                "layer": layer,
+                "rank": grid.ranks.get(layer),
+                "tokens": [_token(row, grid) for row in sorted(shown[layer], key=itemgetter("place"))],
+            }
+            for layer in layers
         ],
         "curves": {word: [by_layer.get(layer) for layer in reversed(layers)] for word, by_layer in curves.items()},
     }
 
 
-def _token(row: Any, grid: Grid) -> dict[str, Any]:
-    share, framed = float(row.probability), bool(row.framed)
+def _token(row: Mapping[str, Any], grid: Grid) -> dict[str, Any]:
+    share, framed = row["probability"], row["framed"]
     marks = {"right": framed and grid.checked, "said": framed and not grid.checked}
-    return {"word": row.token, "probability": share, "percent": percent(share), **marks}
+    return {"word": row["token"], "probability": share, "percent": percent(share), **marks}
 
 
 def numbers(grids: Iterable[tuple[str, Grid]]) -> pd.DataFrame:

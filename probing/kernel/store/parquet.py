@@ -2,8 +2,9 @@
 
 import hashlib
 import logging
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -259,37 +260,47 @@ def find_files(sources: Sequence[Path]) -> list[SourceFile]:
     for number, source in enumerate(map(Path, sources)):
         if not source.is_dir():
             raise StoreError(f"no folder {source}; expected one with files such as predictions-<run>.parquet")
-        for path in source.rglob("*.parquet"):
-            table = table_of(path)
-            if table is None or not path.is_file():
-                continue
+        for path, table in _named(source):
             try:
-                stat = path.stat()
+                status = path.stat()
             except FileNotFoundError:
                 # It vanished while the folder was read.
                 continue
-            files.append(
-                SourceFile(number, table, path.relative_to(source).as_posix(), path, stat.st_size, stat.st_mtime_ns)
-            )
+            name = path.relative_to(source).as_posix()
+            files.append(SourceFile(number, table, name, path, status.st_size, status.st_mtime_ns))
     return sorted(files)
+
+
+def _named(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files below a folder, in any depth, that are named after a table, and the table."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if table := _table_of(name):
+                yield Path(parent, name), table
 
 
 def table_of(path: Path) -> str | None:
     """The table that a file is named after (``NAME.parquet`` or ``NAME-....parquet``, the longest); or None."""
-    name = path.name.removesuffix(".parquet")
-    if name == path.name:
+    return _table_of(path.name)
+
+
+# Every click on a page looks for new files.
+@lru_cache(maxsize=4096)
+def _table_of(name: str) -> str | None:
+    stem = name.removesuffix(".parquet")
+    if stem == name:
         return None
-    return max((table for table in SCHEMAS if name == table or name.startswith(f"{table}-")), key=len, default=None)
+    return max((table for table in SCHEMAS if stem == table or stem.startswith(f"{table}-")), key=len, default=None)
 
 
 def holds_results(folder: Path) -> bool:
     """Whether a file below a folder, in any depth, is named after a table."""
-    return any(table_of(path) for path in folder.rglob("*.parquet"))
+    return any(_named(folder))
 
 
 def files_of(table: str, folder: Path) -> list[Path]:
     """The files below a folder, in any depth, that are named after a table, in order."""
-    return sorted(path for path in folder.rglob("*.parquet") if table_of(path) == table)
+    return sorted(path for path, named in _named(folder) if named == table)
 
 
 def version_of(files: Iterable[SourceFile]) -> str:
