@@ -30,7 +30,7 @@ from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.ways import LISTED_BY
 from probing.kernel.app import blocks, filters, frame, selection
 from probing.kernel.app.figure_cache import csv_bytes, drawing
-from probing.kernel.app.frame import View, run_of, show
+from probing.kernel.app.frame import View, derived, run_of, show
 from probing.kernel.app.selection import link
 from probing.kernel.app.texts import Markdown, count, escape, filled, joined
 from probing.kernel.figures.looks import head_name, set_name
@@ -144,11 +144,8 @@ def bar(view: View) -> None:
             menu(view, Markdown("Way back of a lost fact"), "way_back", ["", *LISTED_BY], {"": "any"})
         chosen = view.chosen
         alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
-        others = [
-            name
-            for name in view.colours
-            if name != chosen.model and name in set(alike.loc[~alike["counted"].astype(bool), "model"])
-        ]
+        whole = set(alike.loc[~alike["counted"].astype(bool), "model"])
+        others = [name for name in view.colours if name != chosen.model and name in whole]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
             menu(
@@ -177,19 +174,18 @@ def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[
     )
 
 
-def base_of(runs: pd.DataFrame, model: str) -> str:
-    """Name of the model's base if that is among the runs, else ``""``."""
-    named = runs.loc[runs["model"] == model, "base"]
-    base = str(named.iloc[0] or "") if len(named) else ""
-    return base if base != model and base in set(runs["model"]) else ""
+def bases(runs: pd.DataFrame) -> dict[str, str]:
+    """Model -> its base, of those whose base is among the runs, too."""
+    named = dict(zip(runs["model"], runs["base"].fillna(""), strict=True))
+    return {model: base for model, base in named.items() if base != model and base in named}
 
 
 def side_by_side(view: View, runs: pd.DataFrame) -> list[str]:
     """Models whose grids are drawn: the base, its fine-tuned model, and those that the user added."""
     own, chosen, there = selection.of(FactsSelection), view.chosen.model, set(runs["model"])
-    base = base_of(view.runs, chosen)
-    if not base and base_of(runs, own.versus) != chosen:
-        tuned = [name for name in view.colours if base_of(runs, name) == chosen and name not in view.controls]
+    base, asked = bases(view.runs).get(chosen), bases(runs)
+    if not base and asked.get(own.versus) != chosen:
+        tuned = [name for name in view.colours if asked.get(name) == chosen and name not in view.controls]
         telling = clearest(view)
         tuned.sort(key=lambda name: name != telling)
         pair = [chosen, *tuned[:1]]
@@ -234,18 +230,25 @@ def one_fact(view: View, fact_id: str) -> None:
             )
         return
     fact = facts.iloc[0]
-    runs = view.runs[view.runs["probe_set"] == fact["probe_set"]]
-    predictions = view.read(fact_predictions, fact_id, tuple(runs["run_id"]))
-    # Models are compared through the same kind of head.
-    alike = runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(predictions["run_id"])]
+    runs, predictions, alike = asked_of(view, fact_id, fact["probe_set"])
     run_ids = alike.drop_duplicates("model").set_index("model")["run_id"]
-    by_model = {model: predictions[predictions["run_id"] == run_id] for model, run_id in run_ids.items()}
-    grid_models = {model: by_model[model] for model in side_by_side(view, alike)}
-    outcomes = outcomes_of(view, alike, by_model)
+    beside = side_by_side(view, alike)
+    grid_models = {model: predictions[predictions["run_id"] == run_ids[model]] for model in beside}
+    outcomes = outcomes_of(view, fact_id, fact["probe_set"], selection.of(FactsSelection).part_k)
+
+    def draw_outcomes() -> None:
+        blocks.table_with_download(
+            outcomes,
+            shown=outcomes.assign(model=outcomes["model"].map(view.label)),
+            stamp=view.stamp(f"fates of {fact['prompt']}", tuple(run_ids)),
+            name="fact-fates",
+            column_config={"rank": "last rank", "best_layer": "at layer", "known_at": "first at layers"},
+        )
+
     if grid_models:
         say(view, fact, grid_models, outcomes)
     bar(view)
-    if view.chosen.model not in by_model and not frame.counts_only(run_of(view)):
+    if view.chosen.model not in run_ids and not frame.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
         st.info(
             filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
@@ -258,26 +261,32 @@ def one_fact(view: View, fact_id: str) -> None:
             curve(view, fact, runs, predictions, list(grid_models))
     about(view, fact, grid_models)
     if len(outcomes):
-        st.header("In every model fine-tuned from the same base")
-        blocks.table_with_download(
-            outcomes,
-            shown=outcomes.assign(model=outcomes["model"].map(view.label)),
-            stamp=view.stamp(f"fates of {fact['prompt']}", tuple(run_ids)),
-            name="fact-fates",
-            column_config={"rank": "last rank", "best_layer": "at layer", "known_at": "first at layers"},
-        )
+        words = "In every model fine-tuned from the same base"
+        blocks.folded(words, draw_outcomes, key="outcomes", icon="table_rows")
 
 
-def outcomes_of(view: View, runs: pd.DataFrame, by_model: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+@derived
+def asked_of(view: View, fact_id: str, probe_set: str) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The runs on a fact's set, what they say to the fact, and those of them that models are compared by: through the
+    same kind of head.
+    """
+    runs = view.runs[view.runs["probe_set"] == probe_set]
+    predictions = view.read(fact_predictions, fact_id, tuple(runs["run_id"]))
+    return runs, predictions, runs[(runs["head"] == view.chosen.head) & runs["run_id"].isin(predictions["run_id"])]
+
+
+@derived
+def outcomes_of(view: View, fact_id: str, probe_set: str, k: int) -> pd.DataFrame:
     """What became of a fact in every model fine-tuned from the same base, the chosen one first; see ``fates``."""
-    base = base_of(runs, view.chosen.model) or view.chosen.model
-    ranks = {model: [int(rank) for rank in rows.sort_values("layer")["gold_rank"]] for model, rows in by_model.items()}
-    order = [view.chosen.model, *view.colours, *ranks]
-    after = {model: ranks[model] for model in dict.fromkeys(order) if model in ranks and base_of(runs, model) == base}
+    _, predictions, alike = asked_of(view, fact_id, probe_set)
+    named, chosen = bases(alike), view.chosen.model
+    base = named.get(chosen, chosen)
+    of_run = {run_id: [int(rank) for rank in rows] for run_id, rows in predictions.groupby("run_id")["gold_rank"]}
+    ranks = {row.model: of_run[row.run_id] for row in alike.drop_duplicates("model").itertuples()}
+    order = [chosen, *view.colours, *ranks]
+    after = {model: ranks[model] for model in dict.fromkeys(order) if model in ranks and named.get(model) == base}
     after = {model: by_layer for model, by_layer in after.items() if len(by_layer) > 2}
-    return fates(
-        ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, selection.of(FactsSelection).part_k
-    )
+    return fates(ranks.get(base, []), after if len(ranks.get(base, [])) > 1 else {}, k)
 
 
 def grids(view: View, fact: pd.Series, by_model: Mapping[str, pd.DataFrame], run_ids: pd.Series) -> None:
@@ -420,12 +429,19 @@ def listing(view: View, first: DeltaGenerator) -> str:
     leaf(view, run["run_id"], filters, total, at, pages)
     if own.fact:
         return own.fact
-    rocky = page_examples.rocky(view) if unfiltered(view) else None
+    rocky = balboa(view) if unfiltered(view) else None
     if rocky is not None and rocky["probe_set"] != view.chosen.probe_set:
         rocky = None
     # A fact whose answer is part of its subject is a poor example.
     apart = [fact for fact, inside in zip(ids, facts["answer_in_subject"], strict=True) if not inside]
     return str(rocky["fact_id"]) if rocky is not None else (apart or ids)[0]
+
+
+def balboa(view: View) -> pd.Series | None:
+    """The running example of the paper, if the chosen model was asked its set; it is searched once for all models."""
+    rocky, runs = page_examples.rocky(view, view.runs), view.runs[view.runs["model"] == view.chosen.model]
+    asked = set(runs.loc[runs["head"] == view.chosen.head, "probe_set"])
+    return rocky if rocky is not None and rocky["probe_set"] in asked else None
 
 
 def unfiltered(view: View) -> bool:
@@ -453,7 +469,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         if selection.of(FactsSelection).text:
             return chips
         afresh = {"afresh": True, **selection.ALL_FACTS}
-        rocky = page_examples.rocky(view)
+        rocky = balboa(view)
         if rocky is not None:
             to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
             st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)

@@ -355,7 +355,7 @@ class OwnModelSelection:
     my_others: tuple[str, ...] = noted((), label="Further models with the same base")
     my_space: str = segments(SPACE, label="What")
     my_run: str = noted("", label="Run", width=370)
-    my_measure: str = segments(("", *AMONG), words=AMONG, label="Ranked among")
+    my_measure: str = segments(("", *AMONG), words=AMONG, label="Ranked among", visited=True)
     my_k: int = ranks((1, 10), "Known: rank")
     own_tab: str = one_of(tuple(OWN_MODEL_TABS))
 

@@ -62,14 +62,10 @@ def stored_examples(view: View) -> list[dict[str, Any]]:
 
 
 @derived
-def rocky(view: View, runs: pd.DataFrame | None = None) -> pd.Series | None:
-    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia; None if it was not
-    probed.
-
-    ``runs`` None searches those of the chosen model and head.
+def rocky(view: View, runs: pd.DataFrame) -> pd.Series | None:
+    """The running example of the paper, where Rocky Balboa was born, with the answer Philadelphia, in the first of some
+    runs that has it.
     """
-    if runs is None:
-        runs = view.runs[(view.runs["model"] == view.chosen.model) & (view.runs["head"] == view.chosen.head)]
     for run in runs.itertuples():
         facts = view.read(search_facts, run.run_id, text="Rocky Balboa Philadelphia", limit=5)
         if len(facts):

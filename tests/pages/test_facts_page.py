@@ -104,6 +104,7 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
         ("never", "never", [40, 20, 2, ""]),
     ],
 )
+@pytest.mark.usefixtures("unfolded")
 def test_what_became_of_a_fact_is_a_row_of_every_fine_tuned_model_and_in_the_sentence(seen, part, said, told):
     app = seen(model=FAMILY_TUNED, versus="nesia-mini", part=part)
     (table,) = [one.value for one in app.dataframe if "outcome" in one.value.columns]

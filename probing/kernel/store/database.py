@@ -44,6 +44,10 @@ class Opened:
     of_run: Mapping[str, Mapping[str, Path]]
     left_out: Mapping[str, str]
 
+    @functools.cached_property
+    def version(self) -> str:
+        return version_of(self.files)
+
 
 class Database:
     """Results to ask, safe to share between threads; ``open_without`` opens them without some files: file -> why.
@@ -60,7 +64,7 @@ class Database:
     @property
     def version(self) -> str:
         """Changes when the files do, as ``parquet.version_of``; what is kept of results has it in its key."""
-        return version_of(self._opened.files)
+        return self._opened.version
 
     @property
     def data_version(self) -> str:
