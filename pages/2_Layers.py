@@ -55,8 +55,8 @@ NO_FACTS = "No facts are left under these filters. Loosen them."
 FIGURE_3 = ("P463", "P530", "P37")
 
 CURVE = (
-    "Right answers (P@1): a layer ranks the right word (one token) first. Dashed: the commonest answer; dotted: a blind"
-    " guess; long dashes: the control."
+    "Right answers (P@k): the right word (one token) is among a layer's first k. Dashed: the commonest answer, for k ="
+    " 1; dotted: a blind guess; long dashes: the control."
 )
 CURVE_HOW = (
     "A sentence with a gap goes into the model once. At every layer a head turns the state at the gap into a ranking of"
@@ -223,7 +223,8 @@ def facts_menu(
 
     ``names``: value -> its words; ``points`` has ``layer`` and the column of the values.
     """
-    place = st.popover("Facts", icon=":material/list:", key=key, on_change="rerun")
+    words = filled("Facts of a {label}", label=label.lower())
+    place = st.popover(words, icon=":material/list:", key=key, on_change="rerun")
     if place.open:
         with place:
             name = st.selectbox(escape(label), list(names), format_func=names.__getitem__, key=f"{key}.name")
@@ -266,7 +267,9 @@ def base_run(view: View) -> pd.Series | None:
 def map_bar(view: View, points: pd.DataFrame, base: pd.Series | None) -> None:
     """Draws the filters of the map, which are also those of the tabs: the model and how it is read."""
     own = ("row_order", *(("against_base",) if base is not None else ()))
-    with filters.bar(view, "model", more=("head", "probe_set"), own=own, words=ORDERS, key="map-filters") as place:
+    with filters.bar(
+        view, "model", more=("head", "probe_set"), own=own, words=ORDERS, label="Map", key="map-filters"
+    ) as place:
         with place:
             selection.bound("row_order")
             if base is not None:
@@ -374,13 +377,12 @@ def models_tables(view: View, definition: str) -> tuple[tuple[str, ...], pd.Data
         return run_ids, table, table
     known = view.report(total, run_ids, (chosen.k,), (chosen.average,))
     columns = Columns("last_layer total intermediate_share majority swapped_last inner_own inner_swapped inner_p")
-    exits = view.report(early_exit, run_ids, chosen.k)[["model", "early_exit", "difference"]]
-    numbers = known[["model", *columns]].drop_duplicates("model")
-    for more in (
-        view.report(points_lost, pairs(runs), chosen.k)[["model", "lost"]],
-        exits.rename(columns={"difference": "exit_gain"}),
-    ):
-        numbers = numbers.merge(more, on="model", how="left").drop_duplicates("model")
+    exits = view.report(early_exit, run_ids, chosen.k).rename(columns={"difference": "exit_gain"})
+    numbers = known[["model", *columns]].merge(exits[["model", "early_exit", "exit_gain"]], on="model", how="left")
+    numbers = numbers.drop_duplicates("model")
+    # Of the same mean as the last layer beside it.
+    last, bases = numbers.set_index("model")["last_layer"], dict(zip(runs["model"], runs["base"], strict=True))
+    numbers["lost"] = numbers["model"].map(bases).map(last) - numbers["last_layer"]
     by_number = table.assign(names=table["names"].map(" ".join)).merge(numbers, on="model", how="left")
     return run_ids, by_number, by_model(table, definition, list(view.colours)).merge(numbers, on="model", how="left")
 

@@ -315,7 +315,7 @@ def lost_facts(pair: Pair) -> None:
         on_select=picked,
         selection_mode="single-row",
         height=min(38 + 35 * len(table), 320),
-        column_config={"layers_back": "layers put back", **seeds},
+        column_config={"way": "comes back by", "fitted": "refitted head", "layers_back": "layers put back", **seeds},
     )
     st.caption("Select a fact to see it layer by layer.")
 

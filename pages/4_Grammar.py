@@ -16,7 +16,7 @@ from probing.edges.tasks import EDGE_TASKS
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, show
-from probing.kernel.app.texts import Markdown, count, filled, joined, listing
+from probing.kernel.app.texts import count, filled, listing
 from probing.kernel.figures import theme
 from probing.own_model.page_own_file import draw_own_file
 from probing.sentences.page_probes import draw_sentences
@@ -98,17 +98,17 @@ def answer(probes: GrammarProbes, halves: pd.DataFrame) -> None:
     if ours.isna().all():
         return
     unknown = [probes.tasks[task] for task in ours.index[ours.isna()]]
-    parts = [
+    words = "Half of what the layers of {model} add to grammar is there **by {layers}**"
+    words += " (for {tasks} it cannot be told)" if unknown else ""
+    blocks.sentence(
         filled(
-            "Half of what the layers of {model} add to grammar is there **by {layers}**",
+            words + ", in BERT-base by {published}.",
             model=probes.view.name(model),
             layers=by_layers(ours),
-        ),
-        filled("in BERT-base by {layers}", layers=by_layers(published_halves(tuple(probes.tasks))["half"])),
-    ]
-    words = listing(unknown) if len(unknown) < 3 else count(len(unknown), "task")
-    ends = filled("; for {tasks} it cannot be told.", tasks=words) if unknown else Markdown(".")
-    blocks.sentence(joined(", ", parts) + ends)
+            tasks=listing(unknown) if len(unknown) < 3 else count(len(unknown), "task"),
+            published=by_layers(published_halves(tuple(probes.tasks))["half"]),
+        )
+    )
 
 
 def by_layers(layers: pd.Series) -> str:

@@ -472,7 +472,7 @@ def search(view: View, run_id: str, filters: dict[str, Any], total: int, last: i
         rocky = balboa(view)
         if rocky is not None:
             to = {**afresh, "probe_set": rocky["probe_set"], "fact": rocky["fact_id"]}
-            st.button("Rocky Balboa", icon=":material/sports_mma:", on_click=selection.update, kwargs=to)
+            st.button("Rocky Balboa", on_click=selection.update, kwargs=to)
         at_the_end, inside = {**afresh, "known_at": last}, {**afresh, "known": "ever", "order": "worst last rank"}
         st.button("Right at the last layer", on_click=selection.update, kwargs=at_the_end)
         st.button("Right inside, not at the end", on_click=selection.update, kwargs=inside)

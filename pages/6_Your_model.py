@@ -35,8 +35,8 @@ OUTCOMES = ("kept", "lost", "gained", "never")
 #: Facts of the table; the CSV has all.
 MOST_ROWS = 40
 CAPTION = (
-    "Squares: layers 1 to the last, full where the layer gives the right answer. Colour: kept, lost, gained or never"
-    " known."
+    "Squares: layers 1 to the last in their model's colour, full where the layer gives the right answer. Dot: kept,"
+    " lost, gained or never known."
 )
 HOW = (
     "Lost: the base has the answer within the chosen rank at its last layer, and the fine-tuned model has not; gained:"
@@ -108,7 +108,7 @@ def sentence(view: View, result: OwnResult, rows: pd.DataFrame) -> None:
         words = "At the last layer {base} knows {before:,} of {n:,} facts, {model} **{after:,}**."
         blocks.sentence(filled(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names))
     else:
-        words = "{kept:,} kept, **{lost:,} lost**, {gained:,} gained, {never:,} never known."
+        words = "At the last layer {kept:,} kept, **{lost:,} lost**, {gained:,} gained, {never:,} never known."
         blocks.sentence(filled(words, **n))
     st.html(outcome_bar(n))
 
@@ -239,7 +239,7 @@ def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
         numbers = {"layer": int(best.layer), "value": 100 * best.value, "n": count(int(best.n), "fact")}
         blocks.tab_sentence(filled(words, model=view.name(result.model), **numbers))
     blocks.figure(
-        drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k),
+        drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k, labels=view.names),
         table=result.layers,
         stamp=view.stamp(f"{result.title}, {result.head}, {result.known}", result.run_ids),
         name="own-model",

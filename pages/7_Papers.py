@@ -14,11 +14,11 @@ from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.frame import View, derived, show
 from probing.kernel.app.texts import Markdown, filled, with_minus
 from probing.kernel.figures import theme
-from probing.kernel.figures.looks import common_head
+from probing.kernel.figures.looks import common_head, set_name
 from probing.kernel.models.names import HEADS
 from probing.kernel.published import Claim
 from probing.papers import page_tables
-from probing.papers.claims import FAILS, HOLDS, UNTESTED, Judged, Reproduction, claims_frame
+from probing.papers.claims import FAILS, HOLDS, UNSURE, UNTESTED, Judged, Reproduction, claims_frame
 from probing.papers.page_figures import FIGURES, PaperView
 from probing.papers.page_tables import TABLES
 from probing.papers.papers import (
@@ -93,10 +93,11 @@ def say(judged: Sequence[Judged]) -> None:
     """The one sentence: how many comparisons hold."""
     n = counts(judged)
     words = "Of {claims} claims {checked} {name} numbers that can be compared"
-    words += ": of their comparisons {hold} here, {fail}, {untested} cannot be made." if n["checked"] else "."
+    if n["checked"]:
+        words += ": of their comparisons {hold} here, {fail}, {unsure} are within chance, {untested} cannot be made"
     hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
     named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
-    blocks.sentence(filled(words, **named, hold=hold, fail=fail, untested=n[UNTESTED]))
+    blocks.sentence(filled(f"{words}.", **named, hold=hold, fail=fail, unsure=n[UNSURE], untested=n[UNTESTED]))
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -115,7 +116,7 @@ def tile(judgement: Judged, short: dict[str, str], whole: dict[str, str]) -> str
     here = f'<span class="here">Here {text(short["here"])}</span>' if short["here"] else ""
     asks = f"<p>Asked here: {text(whole['asks'])}</p>" if whole["asks"] else ""
     numbers = ", ".join(f"{name} {whole[name]}" for name in ("first", "second", "difference") if whole[name])
-    compared = f"{whole['compared']}: " if whole["compared"] else ""
+    compared = f"{set_name(whole['compared'])}: " if whole["compared"] else ""
     decides = f"<p>{text(with_minus(compared + numbers))}.</p>" if numbers else ""
     not_here = f"<p>Not here: {text(lacking(judgement))}.</p>" if short["verdict"] == OPEN and whole["missing"] else ""
     against = f"<p>The paper against itself: {text(whole['against'])}</p>" if whole["against"] else ""

@@ -86,7 +86,8 @@ def draw_all_models(view: View, tuned: str) -> None:
     listed = table[~table["model"].isin(view.results_only)].reset_index(drop=True)
     labels = {model: view.label(model) for model in view.all_colours}
     bases = dict(zip(table["model"], table["base"], strict=True))
-    shares = (100 * listed["kept_share"].fillna(listed["now_share"])).dropna()
+    # Of counts only it is not known which facts were kept.
+    shares = 100 * listed["kept_share"].dropna()
     if len(shares):
         most, least = ((view.name(listed["model"][row]), shares[row]) for row in (shares.index[0], shares.index[-1]))
         words = "Of {n} models {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."

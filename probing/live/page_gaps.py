@@ -16,7 +16,7 @@ from probing.facts.report import Stored, asked
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import Markdown, escape, filled, listing
+from probing.kernel.app.texts import Markdown, escape, filled, joined, listing
 from probing.kernel.errors import HeadError, ProbingError, PromptError
 from probing.kernel.fact import MASK
 from probing.kernel.figures import theme
@@ -252,7 +252,7 @@ def grids(
     for place in range(0, len(drawn), abreast):
         row = drawn[place : place + abreast]
         token_grids.draw(row, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
-    first = answers[0]
+    first, framed = answers[0], bool(right) if word else None
     numbers = token_grids.numbers(zip((answer.model for answer in answers), drawn, strict=True))
     blocks.files(
         token_grids.as_figure(drawn[0], word or "right word", columns),
@@ -260,8 +260,8 @@ def grids(
         stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
         caption=caption
-        or (_PHRASES if phrases else _PUT_BACK if steps == "n" else token_grids.caption(checked=bool(right))),
-        how=f"{HOW} {HOW_PHRASES} {how}" if phrases else f"{HOW} {how}",
+        or (_PHRASES if phrases else _PUT_BACK if steps == "n" else token_grids.caption(checked=framed)),
+        how=joined(" ", [HOW, *([HOW_PHRASES] if phrases else []), how]),
     )
 
 

@@ -50,10 +50,10 @@ class Grid:
     checked: bool = True
 
 
-def caption(*, checked: bool = True) -> str:
-    """The line below grids; ``checked``: the followed word is a right one."""
-    marked = "the right word is orange" if checked else "the framed one is unchecked"
-    return f"Each cell is a word that a layer gives for the gap; {marked}. Layer 0: before any layer."
+def caption(*, checked: bool | None = True) -> str:
+    """The line below grids; ``checked``: the followed word is a right one, None: there is none."""
+    marked = {True: "; the right word is orange", False: "; the framed one is unchecked", None: ""}[checked]
+    return f"Each cell is a word that a layer gives for the gap{marked}. Layer 0: before any layer."
 
 
 def draw(

@@ -51,11 +51,13 @@ footer{color:#5A6672;font-size:.85rem;margin-top:2rem}
 """
 
 
-def own_curves(layers: pd.DataFrame, *, base: str, model: str, k: int) -> go.Figure:
+def own_curves(
+    layers: pd.DataFrame, *, base: str, model: str, k: int, labels: Mapping[str, str] | None = None
+) -> go.Figure:
     """P@k by layer of a model and a base: as ``paired_curve`` where facts are paired, else as ``layer_curve``."""
     shades = usual_colours([base, model])
     if "difference" in layers:
-        return paired_curve(layers, k=k, base=base, model=model, colours=shades)
+        return paired_curve(layers, k=k, base=base, model=model, colours=shades, labels=labels)
     title = "right among the answers, % (P@1)" if "candidates" in layers else f"P@{k}"
     return layer_curve(layers, title=title, unit="share", colours=shades, names={})
 

@@ -341,7 +341,7 @@ def _written(row: pd.Series | None, side: str) -> str:
     if row is None or pd.isna(row[side]):
         return ""
     value, low, high = (f"{float(row[f'{side}{end}']):.4g}" for end in _ENDS)
-    return f"{value} ({low} to {high})"
+    return value if low == high else f"{value} ({low} to {high})"
 
 
 def _counts(table: pd.DataFrame) -> str:

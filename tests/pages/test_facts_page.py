@@ -105,8 +105,8 @@ def test_a_part_without_a_fact_offers_to_clear_it(family):
     ],
 )
 @pytest.mark.usefixtures("unfolded")
-def test_what_became_of_a_fact_is_a_row_of_every_fine_tuned_model_and_in_the_sentence(seen, part, said, told):
-    app = seen(model=FAMILY_TUNED, versus="nesia-mini", part=part)
+def test_what_became_of_a_fact_is_a_row_of_every_fine_tuned_model_and_in_the_sentence(family, part, said, told):
+    app = family(model=FAMILY_TUNED, versus="nesia-mini", part=part)
     (table,) = [one.value for one in app.dataframe if "outcome" in one.value.columns]
     assert table.values.tolist() == [[f"{SHORT} ?", said, *told]], "other-bert has another base"
     (sentence,) = [one.value.replace("\\", "") for one in app.markdown if "___: **" in one.value.replace("\\", "")]
