@@ -11,7 +11,7 @@ from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.errors import ProbingError
@@ -244,15 +244,7 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
     )
     st.caption(TOKENS)
     computed(got.device)
-    st.download_button(
-        "CSV",
-        lambda: csv_bytes(every_token_of(got, TOP_OF_CELL), stamp),
-        file_name("live-every-token", stamp, ".csv"),
-        "text/csv",
-        key="live.every-token.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    blocks.csv(lambda: every_token_of(got, TOP_OF_CELL), stamp, "live-every-token")
 
 
 def opened_cell(got: EveryToken) -> tuple[int, int] | None:

@@ -391,7 +391,7 @@ def draw_models(view: View) -> None:
     run_ids, table, wide = models_tables(view, definition)
     if table.empty:
         words = "No relations of {probe_set} are stored that can be compared."
-        st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
+        blocks.note(words, probe_set=set_name(chosen.probe_set))
         return
     models = list(wide["model"])
     key = f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}"
@@ -500,7 +500,7 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     )
     if beyond := [labels[name] for name in chosen[MAX_LINES:]]:
         words = "At most {most} relations are drawn. Ignored: {names}"
-        st.info(filled(words, most=MAX_LINES, names=listing(beyond)), icon=":material/link_off:")
+        blocks.note(words, "link_off", most=MAX_LINES, names=listing(beyond))
     places = {name: place for place, name in enumerate(lines)}
     drawn = points[points["relation"].isin(lines)].assign(_place=lambda rows: rows["relation"].map(places))
     drawn = drawn.sort_values(["_place", "layer"]).drop(columns="_place")

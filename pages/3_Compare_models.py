@@ -368,10 +368,7 @@ def layers(pair: Pair) -> None:
     view, k = pair.view, pair.view.chosen.k
     st.header("What does each layer still know?")
     if not pair.by_fact:
-        st.info(
-            "The layers of two models are paired fact by fact, and single facts of these two are not stored.",
-            icon=":material/info:",
-        )
+        blocks.note("The layers of two models are paired fact by fact, and single facts of these two are not stored.")
         return
     base, model = pair.run_ids
     table = view.report(paired_with_yardsticks, base, model, k)

@@ -224,9 +224,8 @@ def one_fact(view: View, fact_id: str) -> None:
     if facts.empty:
         bar(view)
         if fact_id:
-            st.info(
-                "The fact in this link is not in these results; choose another one from the list below.",
-                icon=":material/link_off:",
+            blocks.note(
+                "The fact in this link is not in these results; choose another one from the list below.", "link_off"
             )
         return
     fact = facts.iloc[0]
@@ -250,9 +249,7 @@ def one_fact(view: View, fact_id: str) -> None:
     bar(view)
     if view.chosen.model not in run_ids and not frame.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
-        st.info(
-            filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
-        )
+        blocks.note(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head))
     if grid_models:
         left, right = st.columns([2, 1])
         with left:
@@ -402,10 +399,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     why_no_part(view)
     if own.way_back and not filters["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
-        st.info(
-            filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)),
-            icon=":material/link_off:",
-        )
+        blocks.note(words, "link_off", facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model))
     if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
@@ -495,10 +489,7 @@ def why_no_part(view: View) -> None:
         why = filled(words, model=view.name(own.versus), head=head_name(chosen.head), facts=set_name(chosen.probe_set))
     else:
         why = Markdown("choose the model to compare with")
-    st.info(
-        filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why),
-        icon=":material/link_off:",
-    )
+    blocks.note("Facts that were {part} cannot be listed: {why}.", "link_off", part=PART_WORDS[own.part], why=why)
 
 
 def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, pages: int) -> None:
@@ -530,16 +521,7 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
                     kwargs=kwargs,
                 )
             st.caption(filled("page {at:,} of {pages:,}", at=at, pages=pages), width="content")
-        st.download_button(
-            "CSV",
-            content,
-            "facts.csv",
-            "text/csv",
-            key="facts.csv",
-            on_click="ignore",
-            icon=":material/download:",
-            disabled=not total,
-        )
+        blocks.download("CSV", content, "facts.csv", "text/csv", "facts.csv", disabled=not total)
 
 
 def draw(view: View) -> None:

@@ -190,16 +190,9 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         alt=f"Facts that {result.model} lost, gained and kept, with the layers that know them",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Report (HTML)",
-            lambda: report(result),
-            f"{name_in_files(result.model)}-{result.probe_set}.html",
-            "text/html",
-            key="own_model.report",
-            on_click="ignore",
-            type="tertiary",
-            icon=":material/description:",
-        )
+        file = f"{name_in_files(result.model)}-{result.probe_set}.html"
+        looks = {"type": "tertiary", "icon": ":material/description:"}
+        blocks.download("Report (HTML)", lambda: report(result), file, "text/html", "own_model.report", **looks)
         if not of_words:
             return
         both = tuple(name for name in (result.base, result.model) if name)
@@ -330,9 +323,8 @@ def draw(view: View) -> None:
             if run is not None and run.status != background.DONE:
                 draw_run(run, may_act=refused is None)
             elif result is None:
-                st.info(
-                    "No results of this run are stored: they were deleted, or none of its facts could be asked.",
-                    icon=":material/info:",
+                blocks.note(
+                    "No results of this run are stored: they were deleted, or none of its facts could be asked."
                 )
             if result is not None:
                 if tab == "facts":

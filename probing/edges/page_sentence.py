@@ -234,10 +234,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
     """The sentence, and one panel per label of its spans."""
     rows = traced.view.read(traces, traced.run_ids, traced.part, sentence, **traced.filters())
     if rows.empty:
-        st.info(
-            "This model has no stored answers to the link's sentence on this part of the data.",
-            icon=":material/link_off:",
-        )
+        blocks.note("This model has no stored answers to the link's sentence on this part of the data.", "link_off")
         return
     rows = in_tasks(traced, with_words(traced.view, traced.part, rows))
     first = rows.iloc[0].to_dict()

@@ -140,7 +140,7 @@ def choose(view: View) -> None:
     ]
     if left:
         words = "At most {most} models are asked. Ignored: {names}"
-        st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
+        blocks.note(words, "link_off", most=MAX_MODELS, names=listing(left))
     blocks.say_ignored(
         [
             option
@@ -202,9 +202,9 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
                 "{name} is not on this machine, and this server does not use the Hugging Face hub (HF\\_HUB\\_OFFLINE"
                 " is set)."
             )
-            st.info(filled(words, name=name), icon=":material/cloud_off:")
+            blocks.note(words, "cloud_off", name=name)
             return None
-        st.info(filled("{name} is not on this machine.", name=name), icon=":material/cloud_download:")
+        blocks.note("{name} is not on this machine.", "cloud_download", name=name)
         # Only the button makes the server contact the hub, never a link, which may come from anybody.
         label = filled("Download {name} from the Hugging Face hub", name=name)
         st.button(label, key=f"ask.fetch.{choice.name}.button", on_click=_fetch, args=(choice.name,))
@@ -231,7 +231,7 @@ def _fetch(name: str) -> None:
 
 def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
     """The choice, completed by the base that the user names, which links keep for the first model only."""
-    st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
+    blocks.note(live_models.WITHOUT_HEAD, "help", name=view.name(choice.name))
     if not first:
         st.caption("To name its base, choose it as the first model.")
         return choice

@@ -154,9 +154,7 @@ def draw_spans(view: View, sentence: str) -> None:
         if (readers_of := _readers(view, choice))
     ]
     if not question.spans:
-        st.info(
-            "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
-        )
+        blocks.note("Choose the first and the last word of a span; a single word is also a span.", "touch_app")
         return
     answers = page_models.of_each(
         {readers_of.choice: readers_of for readers_of in reading},

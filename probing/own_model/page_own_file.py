@@ -54,15 +54,8 @@ def draw_own_file(view: View) -> None:
         )
     )
     st.code(SAMPLE, language=None)
-    st.download_button(
-        "Save this sample",
-        SAMPLE,
-        "own-sentences.tsv",
-        "text/tab-separated-values",
-        key="own-sentences.sample",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    kind = "text/tab-separated-values"
+    blocks.download("Save this sample", SAMPLE, "own-sentences.tsv", kind, "own-sentences.sample")
     offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
     left, right = st.columns(2)
     with left:
@@ -127,11 +120,8 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
         )
     )
     if upload.whole > train + dev + test:
-        st.info(
-            filled(
-                "Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test
-            ),
-            icon=":material/info:",
+        blocks.note(
+            "Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test
         )
         command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
         blocks.command_line(command)
@@ -194,10 +184,7 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         )
     )
     if too_long:
-        st.info(
-            filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")),
-            icon=":material/info:",
-        )
+        blocks.note("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are"))
     if (n := int(best_row["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = view.colours_of([model])

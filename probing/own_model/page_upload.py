@@ -64,15 +64,7 @@ def show_upload(view: View) -> None:
         )
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Sample file",
-            SAMPLE,
-            "own-facts.csv",
-            "text/csv",
-            key="own.sample",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        blocks.download("Sample file", SAMPLE, "own-facts.csv", "text/csv", "own.sample")
         link("own_model", "What did my model forget of them?", own_tab="new")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()
@@ -122,7 +114,7 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     """The choice, completed by the base that the user names if the model was saved without a head."""
     if not live_models.lacks_head(choice):
         return choice
-    st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
+    blocks.note(live_models.WITHOUT_HEAD, "help", name=view.name(choice.name))
     options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
     base = selection.bound(
         "own_base",
@@ -137,7 +129,7 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
 def _say_command(model: live_models.Choice, head: str) -> None:
     """States that only the first facts are asked, with the command that asks all."""
     words = "Only the first {most} are asked here. This command asks all of them:"
-    st.info(filled(words, most=MAX_FACTS), icon=":material/info:")
+    blocks.note(words, most=MAX_FACTS)
     base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
     blocks.command_line(
         f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"

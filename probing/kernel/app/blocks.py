@@ -12,6 +12,7 @@ from probing.kernel.app import save, tables
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
 from probing.kernel.app.page_figures import collect
 from probing.kernel.app.save import FigureNotes
+from probing.kernel.app.save import download as download
 from probing.kernel.app.texts import (
     Markdown,
     escape,
@@ -69,12 +70,7 @@ def figure(
     page's link does.
     """
     on_this_page, key = on_page(drawn), f"{name}.figure"
-    config = {
-        "displaylogo": False,
-        "displayModeBar": True,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": "png", "filename": file_name(name, stamp), "scale": 2},
-    }
+    config = save.camera({"format": "png", "filename": file_name(name, stamp), "scale": 2})
     clicks: dict[str, Any] = {}
     if on_point:
         on_this_page = on_this_page.for_clicks()
@@ -166,23 +162,16 @@ def _numbers(notes: FigureNotes) -> None:
     )
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
-    _csv(table, notes.stamp, notes.name)
+    csv(lambda: table, notes.stamp, notes.name)
 
 
 def _save(drawn: go.Figure | LazyFigure, notes: FigureNotes, alt: str) -> None:
     save.draw(drawn, notes)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:
-            st.download_button(
-                label,
-                partial(_html, drawn, notes.stamp, alt, whole),
-                file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html"),
-                "text/html",
-                key=f"{notes.name}.html{'' if whole else '-small'}",
-                on_click="ignore",
-                icon=":material/download:",
-                help=words,
-            )
+            name = file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html")
+            key = f"{notes.name}.html{'' if whole else '-small'}"
+            download(label, partial(_html, drawn, notes.stamp, alt, whole), name, "text/html", key, help=words)
 
 
 def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
@@ -206,17 +195,9 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
     )
 
 
-def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:
-    """The button that saves a whole table."""
-    st.download_button(
-        "CSV",
-        lambda: csv_bytes(table, stamp),
-        file_name(name, stamp, ".csv"),
-        "text/csv",
-        key=f"{name}.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+def csv(table: Callable[[], pd.DataFrame], stamp: Stamp, name: str) -> None:
+    """Draws the button that saves a whole table."""
+    download("CSV", lambda: csv_bytes(table(), stamp), file_name(name, stamp, ".csv"), "text/csv", f"{name}.csv")
 
 
 def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:
@@ -242,14 +223,19 @@ def table_with_download(
     beyond = tables.placed(config, options.get("column_order") or map(str, top))
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _csv(table, stamp, name)
+        csv(lambda: table, stamp, name)
         if beyond:
             st.caption(filled("Further right: {names}", names=listing(beyond)))
 
 
+def note(template: str, icon: str = "info", **values: Any) -> None:
+    """Shows a message in its box: a trusted template, filled in, beside Material's icon of that name."""
+    st.info(filled(template, **values), icon=f":material/{icon}:")
+
+
 def missing(what: str, command: str) -> None:
     """Reports missing results, with the command that makes them."""
-    st.info(filled("{what} This command makes it:", what=what), icon=":material/info:")
+    note("{what} This command makes it:", what=what)
     command_line(command)
 
 
@@ -279,7 +265,7 @@ def left_out_files(files: pd.DataFrame) -> None:
 def say_ignored(names: list[str], of: str = "these results") -> None:
     """States the names of a link that are not in the results, or in what ``of`` names."""
     if names:
-        st.info(filled("Ignored, not in {of}: {names}", of=of, names=listing(names)), icon=":material/link_off:")
+        note("Ignored, not in {of}: {names}", "link_off", of=of, names=listing(names))
 
 
 def dark() -> bool:
