@@ -390,16 +390,9 @@ def draw_models(view: View) -> None:
     chosen, definition = view.chosen, selection.of(LayersSelection).definition
     run_ids, table, wide = models_tables(view, definition)
     if table.empty:
-        words = "No relations of {probe_set} are stored that can be compared."
-        blocks.note(words, probe_set=set_name(chosen.probe_set))
+        blocks.note("No relations of {sets} are stored that can be compared.", sets=set_name(chosen.probe_set))
         return
     models = list(wide["model"])
-    key = f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}"
-
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            selection.update(model=models[rows[0]])
-
     number = st.column_config.NumberColumn
     shown = {
         "model": st.column_config.TextColumn(pinned=True),
@@ -419,10 +412,9 @@ def draw_models(view: View) -> None:
         shown=wide[list(shown)].assign(model=wide["model"].map(view.label)),
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
-        key=key,
+        pick=lambda row: selection.update(model=models[row]),
+        key=f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}",
         height=38 + 35 * min(len(wide), 4),
-        on_select=picked,
-        selection_mode="single-row",
         column_config=shown,
     )
     if view.runs["base"].fillna("").eq("").all():
@@ -438,13 +430,6 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     definition = selection.of(LayersSelection).definition
     relations = with_yardsticks(table, points).drop(columns=["run_id", "model", "head", "probe_set"])
     relations = relations.sort_values([definition, "drop"], ascending=False, ignore_index=True)
-    key = f"layers.relations.{run['run_id']}.{chosen.k}.{definition}"
-
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            row = relations.iloc[rows[0]]
-            open_relation(view, [row["relation"], row["best_layer"]])
-
     number = st.column_config.NumberColumn
     first = Columns(
         *("label onset last best_inner best_layer drop", definition),
@@ -455,10 +440,9 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         relations,
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", (run["run_id"],)),
         name="relation-forgetting",
-        key=key,
+        pick=lambda row: open_relation(view, relations.loc[row, ["relation", "best_layer"]].tolist()),
+        key=f"layers.relations.{run['run_id']}.{chosen.k}.{definition}",
         height=38 + 35 * min(len(relations), 4),
-        on_select=picked,
-        selection_mode="single-row",
         column_order=[*first, *(name for name in relations if name not in first)],
         column_config={
             "label": st.column_config.TextColumn("relation", pinned=True),

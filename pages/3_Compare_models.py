@@ -295,13 +295,11 @@ def lost_facts(pair: Pair) -> None:
     if table.empty:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
         return
-    key = f"lost-facts.{way}.{relation}"
     seeds = {f"after_{steps}": f"seeds that relearn it in {steps}" for steps in STEPS}
 
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            fact = str(table["fact_id"].iloc[rows[0]])
-            selection.open_later("facts", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=fact)
+    def pick(row: int) -> None:
+        fact = str(table["fact_id"].iloc[row])
+        selection.open_later("facts", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=fact)
 
     columns_shown = table[
         ["relation", "subject", "object", "way", "layer", "fitted", "layers_back", *seeds, "rank", "margin"]
@@ -311,9 +309,8 @@ def lost_facts(pair: Pair) -> None:
         shown=columns_shown.assign(relation=[labels.get(name) or name for name in table["relation"]]),
         stamp=pair.stamp("lost facts"),
         name="lost-facts",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
+        pick=pick,
+        key=f"lost-facts.{way}.{relation}",
         height=min(38 + 35 * len(table), 320),
         column_config={"layers_back": "layers put back", **seeds},
     )

@@ -148,32 +148,22 @@ def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, i
 
 def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
     """The sentences; a row opens the page that asks the model."""
-    key = f"compare.turned.{tuning_view.model}.{where}"
 
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            text = str(table["text"].iloc[rows[0]])
-            open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
+    def pick(row: int) -> None:
+        text = str(table["text"].iloc[row])
+        open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
 
-    top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
-        [
-            "sentence",
-            "turned",
-            "right",
-            tuning_view.view.label(tuning_view.base),
-            tuning_view.view.label(tuning_view.model),
-        ],
-        axis="columns",
-    )
+    said = map(tuning_view.view.label, (tuning_view.base, tuning_view.model))
+    top = table[["text", "turned", "gold", "base_said", "tuned_said"]]
+    top = top.set_axis(["sentence", "turned", "right", *said], axis="columns")
     blocks.table_with_download(
         table,
         shown=top,
         name="sentence-turned",
         column_config={"sentence": st.column_config.TextColumn(width="large")},
         height=min(38 + 35 * len(top), 320),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
+        pick=pick,
+        key=f"compare.turned.{tuning_view.model}.{where}",
         stamp=tuning_view.stamp(f"sentences that turned, {where}"),
     )
     st.caption(filled("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model)))

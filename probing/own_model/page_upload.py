@@ -128,8 +128,7 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
 
 def _say_command(model: live_models.Choice, head: str) -> None:
     """States that only the first facts are asked, with the command that asks all."""
-    words = "Only the first {most} are asked here. This command asks all of them:"
-    blocks.note(words, most=MAX_FACTS)
+    blocks.note("Only the first {most} are asked here. This command asks all of them:", most=MAX_FACTS)
     base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
     blocks.command_line(
         f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"

@@ -174,24 +174,27 @@ def _save(drawn: go.Figure | LazyFigure, notes: FigureNotes, alt: str) -> None:
             download(label, partial(_html, drawn, notes.stamp, alt, whole), name, "text/html", key, help=words)
 
 
-def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
-    """Shows a list from which one row is chosen; ``pick`` gets its number. Other rows need another ``key``."""
+def _picking(pick: Callable[[int], object], key: str) -> dict[str, Any]:
+    """The options of a table to choose one row from; ``pick`` gets its number. Other rows need another ``key``."""
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
             pick(rows[0])
 
+    return {"key": key, "on_select": picked, "selection_mode": "single-row"}
+
+
+def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
+    """Shows a list from which one row is chosen, see ``_picking``."""
     columns = tables.fitted(table, headings)
     tables.placed(columns, map(str, table))
     st.dataframe(
         table,
         hide_index=True,
         height=min(38 + 35 * len(table), 250),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
         placeholder=EMPTY,
         column_config=columns,
+        **_picking(pick, key),
     )
 
 
@@ -211,16 +214,20 @@ def table_with_download(
     name: str,
     shown: pd.DataFrame | None = None,
     column_config: dict[str, Any] | None = None,
+    pick: Callable[[int], object] | None = None,
+    key: str = "",
     **options: Any,
 ) -> None:
     """Shows a table (or ``shown``, worded for the page) that has no figure, with its CSV and its stamp.
 
     ``name`` is the prefix of the widgets' keys and the name of the file, unique on the page; columns are as wide as
-    their longest words; options are those of ``st.dataframe``.
+    their longest words; ``pick`` gets the number of a chosen row, see ``_picking``; options are those of
+    ``st.dataframe``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     styled, config = tables.written(top, column_config)
     beyond = tables.placed(config, options.get("column_order") or map(str, top))
+    options |= _picking(pick, key) if pick else {}
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv(lambda: table, stamp, name)
