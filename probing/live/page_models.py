@@ -139,7 +139,7 @@ def choose(view: View) -> None:
         MAX_MODELS - 1 :
     ]
     if left:
-        blocks.note("At most {most} models are asked. Ignored: {names}", "link_off", most=MAX_MODELS, names=listing(left))
+        blocks.note("At most {n} models are asked. Ignored: {names}", "link_off", n=MAX_MODELS, names=listing(left))
     blocks.say_ignored(
         [
             option
