@@ -206,7 +206,7 @@ def tokens(view: View, text: str) -> None:
         return
     cell = opened_cell(got)
     itself = int((got.ids[-1, :, 0] == np.array(got.own)).sum())
-    blocks.sentence(filled("The last layer gives {n:,} of the {all:,} tokens back.", n=itself, all=len(got.pieces)))
+    blocks.sentence("The last layer gives {n:,} of the {all:,} tokens back.", n=itself, all=len(got.pieces))
     left, right = st.columns([3, 1]) if cell else (st.container(), None)
     stamp = Stamp(f"{got.model}, {got.head} heads, {got.text}")
     with left:

@@ -172,9 +172,7 @@ def say(view: View, table: pd.DataFrame) -> None:
     if step := steepest(line):
         words = "Between layers {before} and {after}, {model} goes from {low:.0f} to {high:.0f} % of the facts."
         model = view.name(first["model"].iloc[0])
-        blocks.sentence(
-            filled(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]])
-        )
+        blocks.sentence(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]])
 
 
 def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
@@ -542,7 +540,7 @@ def draw_readers(view: View, kinds: pd.DataFrame, mode: str) -> None:
     layer = (reach["max"] - reach["min"]).idxmax()
     numbers = {"n": table["run_id"].nunique(), "layer": layer, "low": reach["min"][layer], "high": reach["max"][layer]}
     words = "By {n} readers, layer {layer} knows {low:.0f} to {high:.0f} % of the facts; no other layer is as unsure."
-    blocks.tab_sentence(filled(words, **numbers))
+    blocks.tab_sentence(words, **numbers)
     blocks.figure(
         drawing(
             metric_curve,

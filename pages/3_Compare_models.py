@@ -93,12 +93,10 @@ def first_view(pair: Pair) -> Markdown | None:
     if pair.runs is not None:
         return counts(pair)
     blocks.missing(
-        filled(
-            "{model} and {base} were not asked the same facts.",
-            model=pair.view.name(pair.tuned),
-            base=pair.view.name(pair.base),
-        ),
+        "{model} and {base} were not asked the same facts.",
         f"python -m probing probe --facts all --model {pair.tuned}",
+        model=pair.view.name(pair.tuned),
+        base=pair.view.name(pair.base),
     )
     return None
 
@@ -374,14 +372,12 @@ def layers(pair: Pair) -> None:
         return
     widest = table.loc[table["difference"].abs().idxmax()]
     blocks.tab_sentence(
-        filled(
-            "They lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
-            layer=int(widest["layer"]),
-            model=view.name(pair.tuned),
-            base=view.name(pair.base),
-            now=100 * widest["value"],
-            before=100 * widest["base_value"],
-        )
+        "They lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
+        layer=int(widest["layer"]),
+        model=view.name(pair.tuned),
+        base=view.name(pair.base),
+        now=100 * widest["value"],
+        before=100 * widest["base_value"],
     )
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     mode = filters.choose(view, "pair_minus", filters.undefined(table.assign(above_swapped=both), majority=k == 1))

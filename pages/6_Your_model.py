@@ -102,14 +102,14 @@ def sentence(view: View, result: OwnResult, rows: pd.DataFrame) -> None:
     """Draws what became of the facts, as words and as a bar; without a base, what the model knows."""
     n = {part: int((rows["part"] == part).sum()) for part in OUTCOMES}
     if not result.base:
-        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=n["kept"], n=result.n))
+        blocks.sentence("{kept:,} of {n:,} facts known.", kept=n["kept"], n=result.n)
     elif selection.of(OwnModelSelection).own_tab == "curve":
         names = {"base": view.name(result.base), "model": view.name(result.model), "n": result.n}
         words = "At the last layer {base} knows {before:,} of {n:,} facts, {model} **{after:,}**."
-        blocks.sentence(filled(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names))
+        blocks.sentence(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names)
     else:
         words = "{kept:,} kept, **{lost:,} lost**, {gained:,} gained, {never:,} never known."
-        blocks.sentence(filled(words, **n))
+        blocks.sentence(words, **n)
     st.html(outcome_bar(n))
 
 
@@ -230,7 +230,7 @@ def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
     for best in table.nlargest(1, "value").itertuples():
         words = "{model} knows most at layer {layer}: {value:.0f} % of {n}."
         numbers = {"layer": int(best.layer), "value": 100 * best.value, "n": count(int(best.n), "fact")}
-        blocks.tab_sentence(filled(words, model=view.name(result.model), **numbers))
+        blocks.tab_sentence(words, model=view.name(result.model), **numbers)
     blocks.figure(
         drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k),
         table=result.layers,
@@ -278,7 +278,7 @@ def ways(view: View, result: OwnResult) -> None:
     sizes = result.back.set_index("part")["n"]
     numbers = {"known": count(int(sizes.sum()), "fact"), "kept": int(sizes[KEPT]), "left": int(sizes[NOT_RECOVERED])}
     words = "Of {known} that {base} knew {kept:,} are kept, and {left:,} come back by no way."
-    blocks.tab_sentence(filled(words, base=view.name(result.base), **numbers))
+    blocks.tab_sentence(words, base=view.name(result.base), **numbers)
     back = result.back[result.back["n"] > 0]
     blocks.table_with_download(
         result.back,

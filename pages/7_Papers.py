@@ -96,7 +96,7 @@ def say(judged: Sequence[Judged]) -> None:
     words += ": of their comparisons {hold} here, {fail}, {untested} cannot be made." if n["checked"] else "."
     hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
     named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
-    blocks.sentence(filled(words, **named, hold=hold, fail=fail, untested=n[UNTESTED]))
+    blocks.sentence(words, **named, hold=hold, fail=fail, untested=n[UNTESTED])
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -206,8 +206,7 @@ def draw(view: View) -> None:
     with sentence_place:
         say([judged for judged, *_ in claims])
     if not compared.ours or not compared.ours.run_ids:
-        what, command = MISSING[name]
-        blocks.missing(filled("{what}", what=what), command)
+        blocks.missing(*MISSING[name])
     paper_view = PaperView(view, PAPERS[name], compared)
     picture(paper_view, claims, table)
     draw_tab(paper_view, name)

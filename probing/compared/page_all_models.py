@@ -12,7 +12,7 @@ from probing.facts.runs import pairs
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, go
-from probing.kernel.app.texts import escape, filled
+from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name, set_order
 from probing.kernel.models.names import head_order
 from probing.kernel.success import in_words
@@ -90,7 +90,7 @@ def draw_all_models(view: View, tuned: str) -> None:
     if len(shares):
         most, least = ((view.name(listed["model"][row]), shares[row]) for row in (shares.index[0], shares.index[-1]))
         words = "Of {n} models {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."
-        blocks.tab_sentence(filled(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1]))
+        blocks.tab_sentence(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1])
     if len(listed):
         blocks.figure(
             drawing(retention_bars, listed, k=k, labels=labels),

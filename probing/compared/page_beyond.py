@@ -280,7 +280,7 @@ def _measurements(tuning_view: TuningView) -> None:
             else "{all} points of its {measure} are stored, and no control to compare them with."
         )
         numbers = {"n": int((~moved).sum()), "all": len(moved) or len(panel_rows)}
-        blocks.tab_sentence(filled(words, measure=MEASURES[measure][0], **numbers))
+        blocks.tab_sentence(words, measure=MEASURES[measure][0], **numbers)
         blocks.figure(
             drawing(
                 evidence_panels,

@@ -253,7 +253,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
     each = panels.drop_duplicates("panel")
     n, words = int(each["settled"].notna().sum()), "{n} of {every} are right at the last layer"
     words += ", and all of these from layer {layer:.0f} on." if n else "."
-    blocks.tab_sentence(filled(words, n=n, every=count(len(each), "label"), layer=each["settled"].max()))
+    blocks.tab_sentence(words, n=n, every=count(len(each), "label"), layer=each["settled"].max())
     drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
         drawing(trace_bars, drawn),

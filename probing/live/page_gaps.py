@@ -218,7 +218,7 @@ def answer_in(view: View, answers: Mapping[str, Answer], right: tuple[str, ...])
     rank = shown.rank if isinstance(shown, WatchedToken) and best and said.ids != shown.ids else 1
     firsts = {answer.model: first_layers(answer, word) for answer in answers_in_order}
     wrong = (said.token, rank) if rank > 1 else None
-    blocks.sentence(filled("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong)))
+    blocks.sentence("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong))
     for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
         st.info(escape(note), icon=":material/visibility:")
     return word if watched else "", right if best else ()
@@ -517,7 +517,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
         alike = (first["difference"] > 0) == (first["difference"].iloc[-1] > 0)
         words = "{model} ends with **{better}** above **{worse}**, as at {same} of {layers} layers."
         named = {"model": view.name(first["model"].iloc[0]), "better": better, "worse": worse}
-        blocks.sentence(filled(words, **named, same=int(alike.sum()), layers=len(alike)))
+        blocks.sentence(words, **named, same=int(alike.sum()), layers=len(alike))
     colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),

@@ -190,8 +190,7 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
     name = view.name(choice.name)
     if live_models.missing_shipped(choice.location):
         blocks.missing(
-            filled("The files of {name} are missing.", name=name),
-            "python -m probing pretrain && python -m probing train-heads",
+            "The files of {name} are missing.", "python -m probing pretrain && python -m probing train-heads", name=name
         )
         return None
     fetch = st.session_state.pop(f"ask.fetch.{choice.name}", False)

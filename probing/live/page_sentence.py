@@ -189,11 +189,9 @@ def _attention(view: View, model: Choice, attention: "SentenceAttention") -> Non
     ]
     with summary:
         blocks.sentence(
-            filled(
-                "In the last layer **{token}** looks most at {parts}.",
-                token=attention.tokens[token],
-                parts=joined("; ", parts),
-            )
+            "In the last layer **{token}** looks most at {parts}.",
+            token=attention.tokens[token],
+            parts=joined("; ", parts),
         )
     which = "mean of all heads" if head is None else f"head {head + 1}"
     stamp = Stamp(f"{', '.join(maps)}, attention of {attention.tokens[token]}, {which}, {' '.join(attention.tokens)}")
@@ -353,13 +351,8 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
     left = sorted({read.title for stamp in stamps if (read := page_models.read(*stamp)).pairs != bool(pair)})
     if left:
         needs = "a single sentence" if pair else "two sentences"
-        st.caption(
-            filled(
-                "Not applied to {name}, for they need {needs}: {titles}.",
-                name=name,
-                needs=needs,
-                titles=listing(left, 8),
-            )
+        blocks.caption(
+            "Not applied to {name}, for they need {needs}: {titles}.", name=name, needs=needs, titles=listing(left, 8)
         )
     return table
 

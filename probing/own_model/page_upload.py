@@ -57,11 +57,9 @@ SAMPLE = (
 
 def show_upload(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
-    st.caption(
-        filled(
-            "A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.",
-            most=MAX_FACTS,
-        )
+    blocks.caption(
+        "A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.",
+        most=MAX_FACTS,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         blocks.download("Sample file", SAMPLE, "own-facts.csv", "text/csv", "own.sample")

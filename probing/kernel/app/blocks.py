@@ -41,10 +41,17 @@ _HTML = (
 )
 
 
-def sentence(text: Markdown, key: str = "answer") -> None:
-    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab."""
+def sentence(text: str, *, key: Any = "answer", **values: Any) -> None:
+    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab.
+
+    With values the text is a template for them; without, it is escaped unless it is ``Markdown``.
+    """
     with st.container(key=key):
-        st.markdown(escape(text))
+        st.markdown(_worded(text, values))
+
+
+def _worded(text: str, values: Mapping[str, Any]) -> Markdown:
+    return filled(text, **values) if values else escape(text)
 
 
 tab_sentence = partial(sentence, key="answer-tab")
@@ -240,9 +247,14 @@ def note(template: str, icon: str = "info", **values: Any) -> None:
     st.info(filled(template, **values), icon=f":material/{icon}:")
 
 
-def missing(what: str, command: str) -> None:
-    """Reports missing results, with the command that makes them."""
-    note("{what} This command makes it:", what=what)
+def caption(template: str, **values: Any) -> None:
+    """Shows a trusted template, filled in, as a line of small letters."""
+    st.caption(filled(template, **values))
+
+
+def missing(what: str, command: str, **values: Any) -> None:
+    """Reports missing results, in the way of ``sentence``, with the command that makes them."""
+    note("{what} This command makes it:", what=_worded(what, values))
     command_line(command)
 
 
