@@ -473,13 +473,7 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     )
     chosen = [name for name in selection.of(LayersSelection).relations if name in labels]
     lines = chosen[:MAX_LINES] or telling(points)
-    selection.bound(
-        "relations",
-        value=tuple(lines),
-        options=list(labels),
-        format_func=labels.__getitem__,
-        max_selections=MAX_LINES,
-    )
+    selection.bound("relations", value=tuple(lines), options=labels, max_selections=MAX_LINES)
     if beyond := [labels[name] for name in chosen[MAX_LINES:]]:
         words = "At most {most} relations are drawn. Ignored: {names}"
         blocks.note(words, "link_off", most=MAX_LINES, names=listing(beyond))

@@ -275,18 +275,14 @@ def list_closed() -> None:
 @st.dialog("Lost facts", width="large", on_dismiss=list_closed)
 def lost_facts(pair: Pair) -> None:
     """The lost facts of a way and a relation,; a row opens the fact."""
-    view, own = pair.view, selection.of(CompareSelection)
+    view = pair.view
     by_relation = view.read(report_outcome.relations, pair.recovery).query("lost > 0").set_index("relation")
     labels = by_relation["label"].fillna("").to_dict()
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
-        way = selection.bound("lost_way", options=list(ways), format_func=ways.get)
-        relation = selection.bound(
-            "lost_relation",
-            value=own.lost_relation if own.lost_relation in labels else "",
-            options=["", *sorted(labels)],
-            format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
-        )
+        way = selection.bound("lost_way", options=ways)
+        kinds = {"": "all", **{name: f"{labels[name]} ({name})" for name in sorted(labels)}}
+        relation = selection.bound("lost_relation", options=kinds)
     table = view.read(
         report_outcome.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None
     )

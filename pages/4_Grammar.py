@@ -258,8 +258,7 @@ def labels(probes: GrammarProbes) -> None:
     st.header("Label by label", anchor="labels")
     task = probes.own.labels_of if probes.own.labels_of in probes.tasks else next(iter(probes.tasks))
     if len(probes.tasks) > 1:
-        titles = probes.tasks
-        selection.bound("labels_of", value=task, options=list(titles), format_func=titles.__getitem__)
+        selection.bound("labels_of", options=probes.tasks)
     panel = probes.panels.labels(task)
     if panel.table is None or panel.rows.empty:
         st.info("For no label can its mean layer be told.", icon=":material/info:")

@@ -121,13 +121,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
         sentence(view, result, rows)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
         if runs:
-            by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run
-            selection.bound(
-                "my_run",
-                value=chosen if chosen in by_id else runs[0].id,
-                options=list(by_id),
-                format_func=lambda run_id: called(by_id[run_id]),
-            )
+            selection.bound("my_run", options={run.id: called(run) for run in runs})
         elif result is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
             st.markdown(

@@ -175,8 +175,7 @@ def choose_panel(panels: Mapping[str, str]) -> str:
         blocks.say_ignored([panel], of="this figure")
     if len(panels) < 2:
         return ""
-    panel_shown = panel if panel in titles else next(iter(panels))
-    chosen = selection.bound("panel", value=panel_shown, options=list(titles), format_func=titles.__getitem__)
+    chosen = selection.bound("panel", options=titles)
     return "" if chosen == ALL_PANELS else chosen
 
 
@@ -187,11 +186,8 @@ def draw_figure(paper_view: PaperView) -> None:
     figure_wanted = selection.of(PapersSelection).figure
     if figure_wanted and figure_wanted not in titles:
         blocks.say_ignored([figure_wanted], of="this paper")
-    number = figure_wanted if figure_wanted in titles else next(iter(titles))
     with st.container(horizontal=True):
-        selection.bound(
-            "figure", value=number, resets={"panel": ""}, options=list(titles), format_func=titles.__getitem__
-        )
+        number = selection.bound("figure", resets={"panel": ""}, options=titles)
         panel = choose_panel(figures.panels(paper_view, number))
     figures.draw(paper_view, number, panel)
     if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):

@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.changes.figures import drift_points
-from probing.choices import CompareSelection
 from probing.compared.report import LOSSES, all_models, by_layer, drift_and_losses, measures
 from probing.compared.report_evidence import FactRuns
 from probing.facts.figures_pairs import retention_bars
@@ -127,13 +126,7 @@ def _points(view: View, points: pd.DataFrame, labels: dict[str, str], stamp: Sta
     if not losses:
         return
     st.header("Did those that moved most lose most?")
-    wish = selection.of(CompareSelection).plane_loss
-    loss = selection.bound(
-        "plane_loss",
-        value=wish if wish in losses else losses[0],
-        options=losses,
-        format_func=lambda name: PLANE[name][2],
-    )
+    loss = selection.bound("plane_loss", options=losses, format_func=lambda name: PLANE[name][2])
     title, factor, _ = PLANE[loss]
     blocks.figure(
         drawing(drift_points, points, loss=loss, title=title, factor=factor, colours=view.all_colours, labels=labels),

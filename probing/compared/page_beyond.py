@@ -137,9 +137,8 @@ def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, i
     layer = int(ranked["layer"].iloc[0]) if wish is None or wish not in layers else wish
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         resets = {"gone_pooling": "", "gone_layer": None}
-        selection.bound(
-            "gone_task", value=task, options=tasks, format_func=tuning_view.titles.__getitem__, resets=resets
-        )
+        titles = {name: tuning_view.titles[name] for name in tasks}
+        selection.bound("gone_task", value=task, options=titles, resets=resets)
         selection.bound("gone_pooling", value=pooling, options=poolings)
         selection.bound("gone_layer", value=layer, options=layers)
         way = selection.bound("turned_way")
@@ -264,14 +263,9 @@ def _measurements(tuning_view: TuningView) -> None:
     """The chosen measurement by layer, and the commands of those that are missing."""
     panels = set(tuning_view.found["panel"])
     there = [name for name, (_, prefixes, _) in MEASURES.items() if any(panel.startswith(prefixes) for panel in panels)]
-    view, wish = tuning_view.view, selection.of(CompareSelection).beyond_measure
+    view = tuning_view.view
     if there:
-        measure = selection.bound(
-            "beyond_measure",
-            value=wish if wish in there else there[0],
-            options=there,
-            format_func=lambda name: MEASURES[name][0],
-        )
+        measure = selection.bound("beyond_measure", options=there, format_func=lambda name: MEASURES[name][0])
         panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
         moved = panel_rows["inside_control"].dropna().astype(bool)
         words = (

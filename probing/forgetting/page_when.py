@@ -245,12 +245,7 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
         for row in listed.itertuples()
     }
-    chosen = selection.bound(
-        "followed_fact",
-        value=wish if wish in words else next(iter(words)),
-        options=list(words),
-        format_func=words.__getitem__,
-    )
+    chosen = selection.bound("followed_fact", options=words)
     cells = view.read(report_series.ranks_of_fact, run["model"], run["probe_set"], chosen)
     blocks.figure(
         drawing(rank_map, cells, dark=blocks.dark()),

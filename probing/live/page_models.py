@@ -238,13 +238,9 @@ def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
 
 def named_base(view: View, choice: Choice, options: Sequence[str]) -> str:
     """Draws the choice of the base of a model without a recorded one; ``""`` if none is chosen."""
-    base = selection.of(AskSelection).live_base if selection.of(AskSelection).live_base in options else ""
-    selection.bound(
-        "live_base",
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
-        value=base,
-        options=["", *options],
-        format_func=lambda name: view.label(name) if name else "choose its base",
+    words = {"": "choose its base", **{name: view.label(name) for name in options}}
+    base: str = selection.bound(
+        "live_base", filled("{name} was fine-tuned from", name=view.name(choice.name)), options=words
     )
     return base
 

@@ -61,13 +61,8 @@ def draw_own_file(view: View) -> None:
     with left:
         file = st.file_uploader("Your sentences", type=[suffix[1:] for suffix in SUFFIXES], key="own-sentences.file")
     with right:
-        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = selection.bound(
-            "live_model",
-            value=name,
-            options=list(offered),
-            format_func=lambda name: offered[name].called(view.label(name)),
-        )
+        words = {name: choice.called(view.label(name)) for name, choice in offered.items()}
+        model = selection.bound("live_model", value=selection.current().live_model or view.chosen.model, options=words)
     if file is None:
         return
     try:

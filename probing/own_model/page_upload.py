@@ -8,7 +8,6 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.choices import FactsSelection
 from probing.facts.sources import COLUMNS, own_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -68,16 +67,10 @@ def show_upload(view: View) -> None:
     offered = live_models.choices()
     left, right = st.columns(2)
     with left:
-        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = selection.bound(
-            "live_model",
-            "Model to ask",
-            value=name,
-            options=list(offered),
-            format_func=lambda name: offered[name].called(view.label(name)),
-            # The named base belongs to one model.
-            resets={"own_base": ""},
-        )
+        words = {name: choice.called(view.label(name)) for name, choice in offered.items()}
+        name = selection.current().live_model or view.chosen.model
+        # The named base belongs to one model.
+        model = selection.bound("live_model", "Model to ask", value=name, options=words, resets={"own_base": ""})
     with right:
         head = selection.bound("own_head")
     choice = _with_base(view, offered[model], offered)
@@ -113,14 +106,8 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     if not live_models.lacks_head(choice):
         return choice
     blocks.note(live_models.WITHOUT_HEAD, "help", name=view.name(choice.name))
-    options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
-    base = selection.bound(
-        "own_base",
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
-        value=named if named in options else "",
-        options=options,
-        format_func=lambda name: view.label(name) if name else "choose its base",
-    )
+    bases = {"": "choose its base", **{name: view.label(name) for name in live_models.bases(offered, choice)}}
+    base = selection.bound("own_base", filled("{name} was fine-tuned from", name=view.name(choice.name)), options=bases)
     return replace(choice, base=base)
 
 

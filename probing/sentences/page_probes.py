@@ -185,7 +185,7 @@ def _learning(probes: ShownProbes, own: GrammarSelection) -> None:
     )
     with st.container(horizontal=True, gap="small"):
         if len(probes.tasks) > 1:
-            selection.bound("learned_task", value=task, options=list(probes.tasks), format_func=probes.tasks.get)
+            selection.bound("learned_task", value=task, options=probes.tasks)
         selection.bound(
             "learned_layer",
             options=[None, *range(int(every["layer"].max()) + 1)],

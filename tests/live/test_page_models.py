@@ -212,11 +212,11 @@ def hub_cache(tmp_path, monkeypatch):
 def test_a_hub_model_is_marked_unless_it_was_fetched_before(hub_cache, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
-    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(not on this machine)")
+    assert not choices()["roberta-base"].here and choices()["roberta-base"].where == "not on this machine"
     hub_cache(entry, "config.json")
     assert not choices()["roberta-base"].here, "no weights"
     hub_cache(entry, "pytorch_model.bin")
-    assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
+    assert choices()["roberta-base"].here and choices()["roberta-base"].called("mine") == "mine (hub)"
     assert choices()["nesia-mini"].here
 
 

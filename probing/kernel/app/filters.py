@@ -192,7 +192,7 @@ class Offer(NamedTuple):
     def choose_tasks(self, view: View, tasks: str) -> None:
         """Draws the menu of tasks; ``tasks`` is its field of the page's selection."""
         if len(self.tasks) > 1:
-            selection.bound(tasks, "Tasks", options=list(self.tasks), format_func=self.tasks.get, placeholder="all")
+            selection.bound(tasks, "Tasks", options=self.tasks, placeholder="all")
 
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
