@@ -67,10 +67,10 @@ def show_upload(view: View) -> None:
     offered = live_models.choices()
     left, right = st.columns(2)
     with left:
-        words = {name: choice.called(view.label(name)) for name, choice in offered.items()}
+        called = {name: choice.called(view.label(name)) for name, choice in offered.items()}
         name = selection.current().live_model or view.chosen.model
         # The named base belongs to one model.
-        model = selection.bound("live_model", "Model to ask", value=name, options=words, resets={"own_base": ""})
+        model = selection.bound("live_model", "Model to ask", value=name, options=called, resets={"own_base": ""})
     with right:
         head = selection.bound("own_head")
     choice = _with_base(view, offered[model], offered)
