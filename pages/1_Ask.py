@@ -11,7 +11,7 @@ from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
 from probing.facts.report import asked as stored_of
 from probing.kernel.app import blocks, filters, selection
-from probing.kernel.app.figure_cache import Stamp, csv_bytes, drawing, file_name
+from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, show
 from probing.kernel.app.texts import Markdown, filled, joined
 from probing.kernel.errors import ProbingError
@@ -206,7 +206,7 @@ def tokens(view: View, text: str) -> None:
         return
     cell = opened_cell(got)
     itself = int((got.ids[-1, :, 0] == np.array(got.own)).sum())
-    blocks.sentence(filled("The last layer gives {n:,} of the {all:,} tokens back.", n=itself, all=len(got.pieces)))
+    blocks.sentence("The last layer gives {n:,} of the {all:,} tokens back.", n=itself, all=len(got.pieces))
     left, right = st.columns([3, 1]) if cell else (st.container(), None)
     stamp = Stamp(f"{got.model}, {got.head} heads, {got.text}")
     with left:
@@ -244,15 +244,7 @@ def token_table(got: EveryToken, stamp: Stamp) -> None:
     )
     st.caption(TOKENS)
     computed(got.device)
-    st.download_button(
-        "CSV",
-        lambda: csv_bytes(every_token_of(got, TOP_OF_CELL), stamp),
-        file_name("live-every-token", stamp, ".csv"),
-        "text/csv",
-        key="live.every-token.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    blocks.csv(lambda: every_token_of(got, TOP_OF_CELL), stamp, "live-every-token")
 
 
 def opened_cell(got: EveryToken) -> tuple[int, int] | None:

@@ -172,9 +172,7 @@ def say(view: View, table: pd.DataFrame) -> None:
     if step := steepest(line):
         words = "Between layers {before} and {after}, {model} goes from {low:.0f} to {high:.0f} % of the facts."
         model = view.name(first["model"].iloc[0])
-        blocks.sentence(
-            filled(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]])
-        )
+        blocks.sentence(words, before=step[0], after=step[1], model=model, low=line[step[0]], high=line[step[1]])
 
 
 def draw_curve(view: View, table: pd.DataFrame, metric: str, mode: str) -> None:
@@ -392,16 +390,9 @@ def draw_models(view: View) -> None:
     chosen, definition = view.chosen, selection.of(LayersSelection).definition
     run_ids, table, wide = models_tables(view, definition)
     if table.empty:
-        words = "No relations of {probe_set} are stored that can be compared."
-        st.info(filled(words, probe_set=set_name(chosen.probe_set)), icon=":material/info:")
+        blocks.note("No relations of {sets} are stored that can be compared.", sets=set_name(chosen.probe_set))
         return
     models = list(wide["model"])
-    key = f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}"
-
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            selection.update(model=models[rows[0]])
-
     number = st.column_config.NumberColumn
     shown = {
         "model": st.column_config.TextColumn(pinned=True),
@@ -421,10 +412,9 @@ def draw_models(view: View) -> None:
         shown=wide[list(shown)].assign(model=wide["model"].map(view.label)),
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", run_ids),
         name="forgotten-relations",
-        key=key,
+        pick=lambda row: selection.update(model=models[row]),
+        key=f"layers.models.{definition}.{chosen.head}.{chosen.probe_set}",
         height=38 + 35 * min(len(wide), 4),
-        on_select=picked,
-        selection_mode="single-row",
         column_config=shown,
     )
     if view.runs["base"].fillna("").eq("").all():
@@ -440,13 +430,6 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
     definition = selection.of(LayersSelection).definition
     relations = with_yardsticks(table, points).drop(columns=["run_id", "model", "head", "probe_set"])
     relations = relations.sort_values([definition, "drop"], ascending=False, ignore_index=True)
-    key = f"layers.relations.{run['run_id']}.{chosen.k}.{definition}"
-
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            row = relations.iloc[rows[0]]
-            open_relation(view, [row["relation"], row["best_layer"]])
-
     number = st.column_config.NumberColumn
     first = Columns(
         *("label onset last best_inner best_layer drop", definition),
@@ -457,10 +440,9 @@ def draw_relations(view: View, points: pd.DataFrame) -> None:
         relations,
         stamp=view.stamp(f"relations better known inside, {run_words(view)}", (run["run_id"],)),
         name="relation-forgetting",
-        key=key,
+        pick=lambda row: open_relation(view, relations.loc[row, ["relation", "best_layer"]].tolist()),
+        key=f"layers.relations.{run['run_id']}.{chosen.k}.{definition}",
         height=38 + 35 * min(len(relations), 4),
-        on_select=picked,
-        selection_mode="single-row",
         column_order=[*first, *(name for name in relations if name not in first)],
         column_config={
             "label": st.column_config.TextColumn("relation", pinned=True),
@@ -493,16 +475,10 @@ def draw_relation_curves(view: View, points: pd.DataFrame, mode: str) -> None:
     )
     chosen = [name for name in selection.of(LayersSelection).relations if name in labels]
     lines = chosen[:MAX_LINES] or telling(points)
-    selection.bound(
-        "relations",
-        value=tuple(lines),
-        options=list(labels),
-        format_func=labels.__getitem__,
-        max_selections=MAX_LINES,
-    )
+    selection.bound("relations", value=tuple(lines), options=labels, max_selections=MAX_LINES)
     if beyond := [labels[name] for name in chosen[MAX_LINES:]]:
         words = "At most {most} relations are drawn. Ignored: {names}"
-        st.info(filled(words, most=MAX_LINES, names=listing(beyond)), icon=":material/link_off:")
+        blocks.note(words, "link_off", most=MAX_LINES, names=listing(beyond))
     places = {name: place for place, name in enumerate(lines)}
     drawn = points[points["relation"].isin(lines)].assign(_place=lambda rows: rows["relation"].map(places))
     drawn = drawn.sort_values(["_place", "layer"]).drop(columns="_place")
@@ -560,7 +536,7 @@ def draw_readers(view: View, kinds: pd.DataFrame, mode: str) -> None:
     layer = (reach["max"] - reach["min"]).idxmax()
     numbers = {"n": table["run_id"].nunique(), "layer": layer, "low": reach["min"][layer], "high": reach["max"][layer]}
     words = "By {n} readers, layer {layer} knows {low:.0f} to {high:.0f} % of the facts; no other layer is as unsure."
-    blocks.tab_sentence(filled(words, **numbers))
+    blocks.tab_sentence(words, **numbers)
     blocks.figure(
         drawing(
             metric_curve,

@@ -93,12 +93,10 @@ def first_view(pair: Pair) -> Markdown | None:
     if pair.runs is not None:
         return counts(pair)
     blocks.missing(
-        filled(
-            "{model} and {base} were not asked the same facts.",
-            model=pair.view.name(pair.tuned),
-            base=pair.view.name(pair.base),
-        ),
+        "{model} and {base} were not asked the same facts.",
         f"python -m probing probe --facts all --model {pair.tuned}",
+        model=pair.view.name(pair.tuned),
+        base=pair.view.name(pair.base),
     )
     return None
 
@@ -277,31 +275,25 @@ def list_closed() -> None:
 @st.dialog("Lost facts", width="large", on_dismiss=list_closed)
 def lost_facts(pair: Pair) -> None:
     """The lost facts of a way and a relation,; a row opens the fact."""
-    view, own = pair.view, selection.of(CompareSelection)
+    view = pair.view
     by_relation = view.read(report_outcome.relations, pair.recovery).query("lost > 0").set_index("relation")
     labels = by_relation["label"].fillna("").to_dict()
     ways = {ALL_LOST: "all", **{way: way for way in LISTED_BY}}
     with st.container(horizontal=True, gap="small"):
-        way = selection.bound("lost_way", options=list(ways), format_func=ways.get)
-        relation = selection.bound(
-            "lost_relation",
-            value=own.lost_relation if own.lost_relation in labels else "",
-            options=["", *sorted(labels)],
-            format_func=lambda name: f"{labels[name]} ({name})" if name else "all",
-        )
+        way = selection.bound("lost_way", options=ways)
+        kinds = {"": "all", **{name: f"{labels[name]} ({name})" for name in sorted(labels)}}
+        relation = selection.bound("lost_relation", options=kinds)
     table = view.read(
         report_outcome.facts, pair.recovery["run_id"].iloc[0], LISTED_BY.get(way), (relation,) if relation else None
     )
     if table.empty:
         st.info("No lost fact has these two.", icon=":material/filter_alt_off:")
         return
-    key = f"lost-facts.{way}.{relation}"
     seeds = {f"after_{steps}": f"seeds that relearn it in {steps}" for steps in STEPS}
 
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            fact = str(table["fact_id"].iloc[rows[0]])
-            selection.open_later("facts", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=fact)
+    def pick(row: int) -> None:
+        fact = str(table["fact_id"].iloc[row])
+        selection.open_later("facts", afresh=True, model=pair.tuned, probe_set=pair.probe_set, fact=fact)
 
     columns_shown = table[
         ["relation", "subject", "object", "way", "layer", "fitted", "layers_back", *seeds, "rank", "margin"]
@@ -311,9 +303,8 @@ def lost_facts(pair: Pair) -> None:
         shown=columns_shown.assign(relation=[labels.get(name) or name for name in table["relation"]]),
         stamp=pair.stamp("lost facts"),
         name="lost-facts",
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
+        pick=pick,
+        key=f"lost-facts.{way}.{relation}",
         height=min(38 + 35 * len(table), 320),
         column_config={"way": "comes back by", "fitted": "refitted head", "layers_back": "layers put back", **seeds},
     )
@@ -368,10 +359,7 @@ def layers(pair: Pair) -> None:
     view, k = pair.view, pair.view.chosen.k
     st.header("What does each layer still know?")
     if not pair.by_fact:
-        st.info(
-            "The layers of two models are paired fact by fact, and single facts of these two are not stored.",
-            icon=":material/info:",
-        )
+        blocks.note("The layers of two models are paired fact by fact, and single facts of these two are not stored.")
         return
     base, model = pair.run_ids
     table = view.report(paired_with_yardsticks, base, model, k)
@@ -380,14 +368,12 @@ def layers(pair: Pair) -> None:
         return
     widest = table.loc[table["difference"].abs().idxmax()]
     blocks.tab_sentence(
-        filled(
-            "They lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
-            layer=int(widest["layer"]),
-            model=view.name(pair.tuned),
-            base=view.name(pair.base),
-            now=100 * widest["value"],
-            before=100 * widest["base_value"],
-        )
+        "They lie furthest apart at layer {layer}: {model} knows {now:.0f} % of the facts, {base} {before:.0f} %.",
+        layer=int(widest["layer"]),
+        model=view.name(pair.tuned),
+        base=view.name(pair.base),
+        now=100 * widest["value"],
+        before=100 * widest["base_value"],
     )
     both = table["above_swapped"].where(table["base_above_swapped"].notna())
     mode = filters.choose(view, "pair_minus", filters.undefined(table.assign(above_swapped=both), majority=k == 1))

@@ -176,9 +176,7 @@ def curves(probes: GrammarProbes) -> None:
     panel = probes.panels.curves(mode)
     if panel.rows.empty:
         command = f"python -m probing edges train --model {probes.models[0]} --tasks {','.join(probes.tasks)}{options}"
-        return blocks.missing(
-            filled("{name} is not stored for these models and tasks.", name=name.capitalize()), command
-        )
+        return blocks.missing("{name} is not stored for these models and tasks.", command, name=name.capitalize())
     stored = [title for task, title in probes.tasks.items() if task in set(panel.rows["task"])]
     if len(stored) < len(probes.tasks):
         st.markdown(filled("Stored for {tasks} only.", tasks=listing(stored)))
@@ -212,11 +210,11 @@ def order(probes: GrammarProbes) -> None:
         words = (
             "Of {pairs} of tasks, none can be put in an order in {model}: their mean layers do not lie clearly apart."
         )
-        blocks.tab_sentence(filled(words, pairs=count(len(pairs), "pair"), model=probes.view.name(model)))
+        blocks.tab_sentence(words, pairs=count(len(pairs), "pair"), model=probes.view.name(model))
     else:
         words = "Of {pairs} of tasks, {n} can be put in an order in {model}."
         numbers = {"pairs": count(len(pairs), "pair"), "n": int((pairs["verdict"] != UNRESOLVED).sum())}
-        blocks.tab_sentence(filled(words, model=probes.view.name(model), **numbers))
+        blocks.tab_sentence(words, model=probes.view.name(model), **numbers)
         blocks.figure(
             drawing(order_matrix, pairs, titles=probes.tasks),
             table=pairs,
@@ -260,8 +258,7 @@ def labels(probes: GrammarProbes) -> None:
     st.header("Label by label", anchor="labels")
     task = probes.own.labels_of if probes.own.labels_of in probes.tasks else next(iter(probes.tasks))
     if len(probes.tasks) > 1:
-        titles = probes.tasks
-        selection.bound("labels_of", value=task, options=list(titles), format_func=titles.__getitem__)
+        selection.bound("labels_of", options=probes.tasks)
     panel = probes.panels.labels(task)
     if panel.table is None or panel.rows.empty:
         st.info("For no label can its mean layer be told.", icon=":material/info:")

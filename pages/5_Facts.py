@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import FACT_PARTS as PARTS
 from probing.choices import FACTS_TABS as TABS
-from probing.choices import KNOWN, FactsSelection
+from probing.choices import FactsSelection
 from probing.facts.forgotten import FATES, outcome_words
 from probing.facts.page_clearest import clearest
 from probing.facts.report import fates
@@ -136,42 +136,29 @@ def bar(view: View) -> None:
         place,
     ):
         selection.bound("order", resets={"list_page": 1})
-        menu(view, Markdown("Relation"), "relation", ["", *labels], {"": "all relations", **labels})
-        menu(view, Markdown("Known (rank 1)"), "known", list(KNOWN), KNOWN_WORDS)
+        menu(Markdown("Relation"), "relation", {"": "all relations", **labels})
+        menu(Markdown("Known (rank 1)"), "known", KNOWN_WORDS)
         for field, first in (("known_at", 0), ("first_known", 1), ("last_known", 1)):
-            menu(view, filled("{label}", label=chips[field]), field, [None, *range(first, last + 1)], {None: "any"})
+            layers = {layer: str(layer) for layer in range(first, last + 1)}
+            menu(filled("{label}", label=chips[field]), field, {None: "any", **layers})
         if recovery(view):
-            menu(view, Markdown("Way back of a lost fact"), "way_back", ["", *LISTED_BY], {"": "any"})
+            menu(Markdown("Way back of a lost fact"), "way_back", {"": "any", **{way: way for way in LISTED_BY}})
         chosen = view.chosen
         alike = view.runs[(view.runs["head"] == chosen.head) & (view.runs["probe_set"] == chosen.probe_set)]
         whole = set(alike.loc[~alike["counted"].astype(bool), "model"])
         others = [name for name in view.colours if name != chosen.model and name in whole]
         if others:
             names = {"": "no other model", **{name: view.label(name) for name in others}}
-            menu(
-                view,
-                Markdown("Compared with"),
-                "versus",
-                ["", *others],
-                names,
-                own.versus if own.versus in others else "",
-            )
-            menu(view, Markdown("Only facts that were"), "part", list(PARTS), {"": "any", **PART_WORDS})
+            menu(Markdown("Compared with"), "versus", names)
+            menu(Markdown("Only facts that were"), "part", {"": "any", **PART_WORDS})
             selection.bound("part_k", resets=FIRST_PAGE)
             selection.bound("fact_models", options=others, format_func=view.label, max_selections=MAX_MODELS - 2)
             further = [name for name in own.fact_models if name in others][MAX_MODELS - 2 :]
             blocks.say_ignored([view.name(name) for name in further], of="the models that fit beside each other")
 
 
-def menu(view: View, label: Markdown, field: str, options: list, words: Mapping[Any, str], value: Any = None) -> None:
-    selection.bound(
-        field,
-        label,
-        value=value,
-        options=options,
-        resets=FIRST_PAGE,
-        format_func=lambda option: words.get(option, str(option)),
-    )
+def menu(label: Markdown, field: str, options: Mapping[Any, str]) -> None:
+    selection.bound(field, label, options=options, resets=FIRST_PAGE)
 
 
 def bases(runs: pd.DataFrame) -> dict[str, str]:
@@ -224,9 +211,8 @@ def one_fact(view: View, fact_id: str) -> None:
     if facts.empty:
         bar(view)
         if fact_id:
-            st.info(
-                "The fact in this link is not in these results; choose another one from the list below.",
-                icon=":material/link_off:",
+            blocks.note(
+                "The fact in this link is not in these results; choose another one from the list below.", "link_off"
             )
         return
     fact = facts.iloc[0]
@@ -250,9 +236,7 @@ def one_fact(view: View, fact_id: str) -> None:
     bar(view)
     if view.chosen.model not in run_ids and not frame.counts_only(run_of(view)):
         words = "{model} was not asked this fact, read with {head}."
-        st.info(
-            filled(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head)), icon=":material/info:"
-        )
+        blocks.note(words, model=view.name(view.chosen.model), head=head_name(view.chosen.head))
     if grid_models:
         left, right = st.columns([2, 1])
         with left:
@@ -402,10 +386,7 @@ def listing(view: View, first: DeltaGenerator) -> str:
     why_no_part(view)
     if own.way_back and not filters["back"][0]:
         words = "No way back was looked for to the facts of {facts} that {model} lost."
-        st.info(
-            filled(words, facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model)),
-            icon=":material/link_off:",
-        )
+        blocks.note(words, "link_off", facts=set_name(view.chosen.probe_set), model=view.name(view.chosen.model))
     if not total:
         st.info("No fact passes these filters.", icon=":material/filter_alt_off:")
         st.button("Clear all filters", on_click=selection.update, kwargs={"afresh": True, **selection.ALL_FACTS})
@@ -495,10 +476,7 @@ def why_no_part(view: View) -> None:
         why = filled(words, model=view.name(own.versus), head=head_name(chosen.head), facts=set_name(chosen.probe_set))
     else:
         why = Markdown("choose the model to compare with")
-    st.info(
-        filled("Facts that were {part} cannot be listed: {why}.", part=PART_WORDS[own.part], why=why),
-        icon=":material/link_off:",
-    )
+    blocks.note("Facts that were {part} cannot be listed: {why}.", "link_off", part=PART_WORDS[own.part], why=why)
 
 
 def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, pages: int) -> None:
@@ -530,16 +508,7 @@ def leaf(view: View, run_id: str, filters: dict[str, Any], total: int, at: int, 
                     kwargs=kwargs,
                 )
             st.caption(filled("page {at:,} of {pages:,}", at=at, pages=pages), width="content")
-        st.download_button(
-            "CSV",
-            content,
-            "facts.csv",
-            "text/csv",
-            key="facts.csv",
-            on_click="ignore",
-            icon=":material/download:",
-            disabled=not total,
-        )
+        blocks.download("CSV", content, "facts.csv", "text/csv", "facts.csv", disabled=not total)
 
 
 def draw(view: View) -> None:

@@ -102,14 +102,14 @@ def sentence(view: View, result: OwnResult, rows: pd.DataFrame) -> None:
     """Draws what became of the facts, as words and as a bar; without a base, what the model knows."""
     n = {part: int((rows["part"] == part).sum()) for part in OUTCOMES}
     if not result.base:
-        blocks.sentence(filled("{kept:,} of {n:,} facts known.", kept=n["kept"], n=result.n))
+        blocks.sentence("{kept:,} of {n:,} facts known.", kept=n["kept"], n=result.n)
     elif selection.of(OwnModelSelection).own_tab == "curve":
         names = {"base": view.name(result.base), "model": view.name(result.model), "n": result.n}
         words = "At the last layer {base} knows {before:,} of {n:,} facts, {model} **{after:,}**."
-        blocks.sentence(filled(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names))
+        blocks.sentence(words, before=n["kept"] + n["lost"], after=n["kept"] + n["gained"], **names)
     else:
         words = "At the last layer {kept:,} kept, **{lost:,} lost**, {gained:,} gained, {never:,} never known."
-        blocks.sentence(filled(words, **n))
+        blocks.sentence(words, **n)
     st.html(outcome_bar(n))
 
 
@@ -121,13 +121,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
         sentence(view, result, rows)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own-run"):
         if runs:
-            by_id, chosen = {run.id: run for run in runs}, selection.of(OwnModelSelection).my_run
-            selection.bound(
-                "my_run",
-                value=chosen if chosen in by_id else runs[0].id,
-                options=list(by_id),
-                format_func=lambda run_id: called(by_id[run_id]),
-            )
+            selection.bound("my_run", options={run.id: called(run) for run in runs})
         elif result is not None:
             words = ":blue-badge[A finished sample] {model} against {base}, {facts}."
             st.markdown(
@@ -190,16 +184,9 @@ def facts(view: View, result: OwnResult, rows: pd.DataFrame, *, own: bool) -> No
         alt=f"Facts that {result.model} lost, gained and kept, with the layers that know them",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Report (HTML)",
-            lambda: report(result),
-            f"{name_in_files(result.model)}-{result.probe_set}.html",
-            "text/html",
-            key="own_model.report",
-            on_click="ignore",
-            type="tertiary",
-            icon=":material/description:",
-        )
+        file = f"{name_in_files(result.model)}-{result.probe_set}.html"
+        looks = {"type": "tertiary", "icon": ":material/description:"}
+        blocks.download("Report (HTML)", lambda: report(result), file, "text/html", "own_model.report", **looks)
         if not of_words:
             return
         both = tuple(name for name in (result.base, result.model) if name)
@@ -237,7 +224,7 @@ def curve(view: View, result: OwnResult, run: OwnRun | None) -> None:
     for best in table.nlargest(1, "value").itertuples():
         words = "{model} knows most at layer {layer}: {value:.0f} % of {n}."
         numbers = {"layer": int(best.layer), "value": 100 * best.value, "n": count(int(best.n), "fact")}
-        blocks.tab_sentence(filled(words, model=view.name(result.model), **numbers))
+        blocks.tab_sentence(words, model=view.name(result.model), **numbers)
     blocks.figure(
         drawing(own_curves, result.layers, base=result.base, model=result.model, k=result.k, labels=view.names),
         table=result.layers,
@@ -285,7 +272,7 @@ def ways(view: View, result: OwnResult) -> None:
     sizes = result.back.set_index("part")["n"]
     numbers = {"known": count(int(sizes.sum()), "fact"), "kept": int(sizes[KEPT]), "left": int(sizes[NOT_RECOVERED])}
     words = "Of {known} that {base} knew {kept:,} are kept, and {left:,} come back by no way."
-    blocks.tab_sentence(filled(words, base=view.name(result.base), **numbers))
+    blocks.tab_sentence(words, base=view.name(result.base), **numbers)
     back = result.back[result.back["n"] > 0]
     blocks.table_with_download(
         result.back,
@@ -330,9 +317,8 @@ def draw(view: View) -> None:
             if run is not None and run.status != background.DONE:
                 draw_run(run, may_act=refused is None)
             elif result is None:
-                st.info(
-                    "No results of this run are stored: they were deleted, or none of its facts could be asked.",
-                    icon=":material/info:",
+                blocks.note(
+                    "No results of this run are stored: they were deleted, or none of its facts could be asked."
                 )
             if result is not None:
                 if tab == "facts":

@@ -94,10 +94,10 @@ def say(judged: Sequence[Judged]) -> None:
     n = counts(judged)
     words = "Of {claims} claims {checked} {name} numbers that can be compared"
     if n["checked"]:
-        words += ": of their comparisons {hold} here, {fail}, {unsure} are within chance, {untested} cannot be made"
+        words += ": of their comparisons {hold} here, {fail}, {open} are within chance or cannot be made"
     hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
     named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
-    blocks.sentence(filled(f"{words}.", **named, hold=hold, fail=fail, unsure=n[UNSURE], untested=n[UNTESTED]))
+    blocks.sentence(f"{words}.", **named, hold=hold, fail=fail, open=n[UNSURE] + n[UNTESTED])
 
 
 def target(claim: Claim) -> tuple[str, str]:
@@ -176,8 +176,7 @@ def choose_panel(panels: Mapping[str, str]) -> str:
         blocks.say_ignored([panel], of="this figure")
     if len(panels) < 2:
         return ""
-    panel_shown = panel if panel in titles else next(iter(panels))
-    chosen = selection.bound("panel", value=panel_shown, options=list(titles), format_func=titles.__getitem__)
+    chosen = selection.bound("panel", options=titles)
     return "" if chosen == ALL_PANELS else chosen
 
 
@@ -188,11 +187,8 @@ def draw_figure(paper_view: PaperView) -> None:
     figure_wanted = selection.of(PapersSelection).figure
     if figure_wanted and figure_wanted not in titles:
         blocks.say_ignored([figure_wanted], of="this paper")
-    number = figure_wanted if figure_wanted in titles else next(iter(titles))
     with st.container(horizontal=True):
-        selection.bound(
-            "figure", value=number, resets={"panel": ""}, options=list(titles), format_func=titles.__getitem__
-        )
+        number = selection.bound("figure", resets={"panel": ""}, options=titles)
         panel = choose_panel(figures.panels(paper_view, number))
     figures.draw(paper_view, number, panel)
     if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
@@ -207,8 +203,7 @@ def draw(view: View) -> None:
     with sentence_place:
         say([judged for judged, *_ in claims])
     if not compared.ours or not compared.ours.run_ids:
-        what, command = MISSING[name]
-        blocks.missing(filled("{what}", what=what), command)
+        blocks.missing(*MISSING[name])
     paper_view = PaperView(view, PAPERS[name], compared)
     picture(paper_view, claims, table)
     draw_tab(paper_view, name)

@@ -102,7 +102,7 @@ def draw_metrics(view: View) -> None:
         for low, high in [quantity.ends]
     )
     config = {"definition": st.column_config.TextColumn("definition", width=560)}
-    shape = {"height": 700, "row_height": 104}
+    shape: dict[str, Any] = {"height": 700, "row_height": 104}
     stamp = view.stamp("quantities", ())
     blocks.table_with_download(table, stamp=stamp, name="metrics", column_config=config, **shape)
 

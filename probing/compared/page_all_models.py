@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from probing.changes.figures import drift_points
-from probing.choices import CompareSelection
 from probing.compared.report import LOSSES, all_models, by_layer, drift_and_losses, measures
 from probing.compared.report_evidence import FactRuns
 from probing.facts.figures_pairs import retention_bars
@@ -12,7 +11,7 @@ from probing.facts.runs import pairs
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View, go
-from probing.kernel.app.texts import escape, filled
+from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name, set_order
 from probing.kernel.models.names import head_order
 from probing.kernel.success import in_words
@@ -91,7 +90,7 @@ def draw_all_models(view: View, tuned: str) -> None:
     if len(shares):
         most, least = ((view.name(listed["model"][row]), shares[row]) for row in (shares.index[0], shares.index[-1]))
         words = "Of {n} models {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."
-        blocks.tab_sentence(filled(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1]))
+        blocks.tab_sentence(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1])
     if len(listed):
         blocks.figure(
             drawing(retention_bars, listed, k=k, labels=labels),
@@ -128,13 +127,7 @@ def _points(view: View, points: pd.DataFrame, labels: dict[str, str], stamp: Sta
     if not losses:
         return
     st.header("Did those that moved most lose most?")
-    wish = selection.of(CompareSelection).plane_loss
-    loss = selection.bound(
-        "plane_loss",
-        value=wish if wish in losses else losses[0],
-        options=losses,
-        format_func=lambda name: PLANE[name][2],
-    )
+    loss = selection.bound("plane_loss", options=losses, format_func=lambda name: PLANE[name][2])
     title, factor, _ = PLANE[loss]
     blocks.figure(
         drawing(drift_points, points, loss=loss, title=title, factor=factor, colours=view.all_colours, labels=labels),

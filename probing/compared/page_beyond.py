@@ -137,9 +137,8 @@ def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, i
     layer = int(ranked["layer"].iloc[0]) if wish is None or wish not in layers else wish
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         resets = {"gone_pooling": "", "gone_layer": None}
-        selection.bound(
-            "gone_task", value=task, options=tasks, format_func=tuning_view.titles.__getitem__, resets=resets
-        )
+        titles = {name: tuning_view.titles[name] for name in tasks}
+        selection.bound("gone_task", value=task, options=titles, resets=resets)
         selection.bound("gone_pooling", value=pooling, options=poolings)
         selection.bound("gone_layer", value=layer, options=layers)
         way = selection.bound("turned_way")
@@ -148,32 +147,22 @@ def _chosen(tuning_view: "TuningView", table: pd.DataFrame) -> tuple[str, str, i
 
 def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
     """The sentences; a row opens the page that asks the model."""
-    key = f"compare.turned.{tuning_view.model}.{where}"
 
-    def picked() -> None:
-        if rows := st.session_state[key].selection.rows:
-            text = str(table["text"].iloc[rows[0]])
-            open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
+    def pick(row: int) -> None:
+        text = str(table["text"].iloc[row])
+        open_later("ask", afresh=True, ask_view="sentence", whole=text, live_model=tuning_view.model)
 
-    top = table[["text", "turned", "gold", "base_said", "tuned_said"]].set_axis(
-        [
-            "sentence",
-            "turned",
-            "right",
-            tuning_view.view.label(tuning_view.base),
-            tuning_view.view.label(tuning_view.model),
-        ],
-        axis="columns",
-    )
+    said = map(tuning_view.view.label, (tuning_view.base, tuning_view.model))
+    top = table[["text", "turned", "gold", "base_said", "tuned_said"]]
+    top = top.set_axis(["sentence", "turned", "right", *said], axis="columns")
     blocks.table_with_download(
         table,
         shown=top,
         name="sentence-turned",
         column_config={"sentence": st.column_config.TextColumn(width="large")},
         height=min(38 + 35 * len(top), 320),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
+        pick=pick,
+        key=f"compare.turned.{tuning_view.model}.{where}",
         stamp=tuning_view.stamp(f"sentences that turned, {where}"),
     )
     st.caption(filled("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model)))
@@ -274,14 +263,9 @@ def _measurements(tuning_view: TuningView) -> None:
     """The chosen measurement by layer, and the commands of those that are missing."""
     panels = set(tuning_view.found["panel"])
     there = [name for name, (_, prefixes, _) in MEASURES.items() if any(panel.startswith(prefixes) for panel in panels)]
-    view, wish = tuning_view.view, selection.of(CompareSelection).beyond_measure
+    view = tuning_view.view
     if there:
-        measure = selection.bound(
-            "beyond_measure",
-            value=wish if wish in there else there[0],
-            options=there,
-            format_func=lambda name: MEASURES[name][0],
-        )
+        measure = selection.bound("beyond_measure", options=there, format_func=lambda name: MEASURES[name][0])
         panel_rows = tuning_view.found[tuning_view.found["panel"].str.startswith(MEASURES[measure][1])]
         moved = panel_rows["inside_control"].dropna().astype(bool)
         words = (
@@ -290,7 +274,7 @@ def _measurements(tuning_view: TuningView) -> None:
             else "{all} points of its {measure} are stored, and no control to compare them with."
         )
         numbers = {"n": int((~moved).sum()), "all": len(moved) or len(panel_rows)}
-        blocks.tab_sentence(filled(words, measure=MEASURES[measure][0], **numbers))
+        blocks.tab_sentence(words, measure=MEASURES[measure][0], **numbers)
         blocks.figure(
             drawing(
                 evidence_panels,

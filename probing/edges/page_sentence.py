@@ -234,10 +234,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
     """The sentence, and one panel per label of its spans."""
     rows = traced.view.read(traces, traced.run_ids, traced.part, sentence, **traced.filters())
     if rows.empty:
-        st.info(
-            "This model has no stored answers to the link's sentence on this part of the data.",
-            icon=":material/link_off:",
-        )
+        blocks.note("This model has no stored answers to the link's sentence on this part of the data.", "link_off")
         return
     rows = in_tasks(traced, with_words(traced.view, traced.part, rows))
     first = rows.iloc[0].to_dict()
@@ -256,7 +253,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
     each = panels.drop_duplicates("panel")
     n, words = int(each["settled"].notna().sum()), "{n} of {every} are right at the last layer"
     words += ", and all of these from layer {layer:.0f} on." if n else "."
-    blocks.tab_sentence(filled(words, n=n, every=count(len(each), "label"), layer=each["settled"].max()))
+    blocks.tab_sentence(words, n=n, every=count(len(each), "label"), layer=each["settled"].max())
     drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
         drawing(trace_bars, drawn),

@@ -14,7 +14,6 @@ from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import drawing
 from probing.kernel.app.frame import View, probe_command
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import filled
 from probing.kernel.fact import PHRASES, PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import ALONE, MAJORITY, SWAPPED
@@ -81,7 +80,7 @@ def draw_candidates(view: View) -> None:
     for row in last.itertuples():
         said = "At its last layer {model} gives {value:.1f} % of these answers; by chance it would be {chance:.1f} %."
         shares = {"value": 100 * row.value, "chance": 100 * row.chance}
-        blocks.tab_sentence(filled(said, model=view.name(row.model), **shares))
+        blocks.tab_sentence(said, model=view.name(row.model), **shares)
     filters.say_size(points)
     if view.filtered:
         st.info("All facts are counted here: these ranks have no such filters.", icon=":material/filter_alt_off:")

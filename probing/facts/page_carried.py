@@ -106,7 +106,7 @@ def _curves(view: View, runs: pd.DataFrame, points: pd.DataFrame) -> None:
         words = "After layer {layer} of {model}, {read:.0f} % of these facts can be read, and {alone:.0f} % are carried"
         words += ", {against:.0f} % against another subject." if pd.notna(at["against"]) else "."
         numbers = {name: at[name] for name in ("read", "alone", "against")}
-        blocks.tab_sentence(filled(words, layer=layer, model=view.name(runs["model"].iloc[-1]), **numbers))
+        blocks.tab_sentence(words, layer=layer, model=view.name(runs["model"].iloc[-1]), **numbers)
     _figure(view, runs, points, "known", "carried", CURVES, CURVES_HOW)
 
 

@@ -82,7 +82,7 @@ def draw_prevention(view: View, tuned: str) -> None:
     for best in scored.head(1).itertuples():
         words = "Of all recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
         numbers = {"kept": 100 * best.kept, "score": best.score}
-        blocks.tab_sentence(filled(words, best=protection_in_words(best.protection), **numbers))
+        blocks.tab_sentence(words, best=protection_in_words(best.protection), **numbers)
     blocks.figure(
         drawing(prevention_points, points_here, means),
         table=pd.concat([points_here, means]) if len(means) else points_here,
@@ -138,13 +138,11 @@ def draw_when(view: View, tuned: str) -> None:
     half = float(events["half_lost_step"].iloc[0]) if len(events) else float("nan")
     last = table[table["model"] == run["model"]].sort_values("step").iloc[-1]
     blocks.tab_sentence(
-        filled(
-            "{model} has lost half of the facts at least once {when}; after {last:,} it knows {kept:.0f} % of them.",
-            model=view.name(run["model"]),
-            when="at no state" if pd.isna(half) else f"by step {half:,.0f}",
-            last=int(last["step"]),
-            kept=100 * last["kept_share"],
-        )
+        "{model} has lost half of the facts at least once {when}; after {last:,} it knows {kept:.0f} % of them.",
+        model=view.name(run["model"]),
+        when="at no state" if pd.isna(half) else f"by step {half:,.0f}",
+        last=int(last["step"]),
+        kept=100 * last["kept_share"],
     )
     blocks.figure(
         drawing(
@@ -247,12 +245,7 @@ def _one_fact(view: View, run: pd.Series, stamp: Stamp) -> None:
         row.Index: f"{row.subject} – {row.object} ({row.relation})" if isinstance(row.subject, str) else row.Index
         for row in listed.itertuples()
     }
-    chosen = selection.bound(
-        "followed_fact",
-        value=wish if wish in words else next(iter(words)),
-        options=list(words),
-        format_func=words.__getitem__,
-    )
+    chosen = selection.bound("followed_fact", options=words)
     cells = view.read(report_series.ranks_of_fact, run["model"], run["probe_set"], chosen)
     blocks.figure(
         drawing(rank_map, cells, dark=blocks.dark()),

@@ -25,8 +25,6 @@ _GAP = re.compile(
 )
 #: Most tokens of a followed word, and of what fills a gap.
 MAX_PIECES = 5
-#: How a gap can be written, for messages and labels.
-SPELLINGS = ("[MASK]", "<mask>", "___")
 
 
 def with_masks(sentence: str) -> str:

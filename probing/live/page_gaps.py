@@ -184,10 +184,7 @@ def _choose_gap(
         st.caption("To fill all, each gap gets one piece.")
     # A mask in one model's own spelling is not a gap for other models.
     if fewer := [view.name(choice.name) for choice in there if gaps[choice.name] < mask]:
-        st.info(
-            filled("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer)),
-            icon=":material/info:",
-        )
+        blocks.note("No gap {mask} in this sentence for {names}.", mask=mask, names=listing(fewer))
     return [choice for choice in there if gaps[choice.name] >= mask], replace(question, mask=mask - 1 if mask else None)
 
 
@@ -195,7 +192,7 @@ def _filled_gap(view: View, questions: Mapping[Choice, Question]) -> dict[str, A
     """Draws the sentence that every model fills from left to right, and the choice of the gap that is read."""
     by_model = of_each(questions, live_models.fill)
     for name, (text, _) in by_model.items():
-        st.info(filled("{name}: {text}", name=view.name(name), text=text), icon=":material/edit:")
+        blocks.note("{name}: {text}", "edit", name=view.name(name), text=text)
     if not by_model:
         return {}
     # A model may recognise fewer gaps than another.
@@ -221,7 +218,7 @@ def answer_in(view: View, answers: Mapping[str, Answer], right: tuple[str, ...])
     rank = shown.rank if isinstance(shown, WatchedToken) and best and said.ids != shown.ids else 1
     firsts = {answer.model: first_layers(answer, word) for answer in answers_in_order}
     wrong = (said.token, rank) if rank > 1 else None
-    blocks.sentence(filled("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong)))
+    blocks.sentence("{how}{words}", how=how, words=page_examples.sentence(view, word, firsts, wrong))
     for note in dict.fromkeys(note for answer in answers_in_order for note in answer.notes):
         st.info(escape(note), icon=":material/visibility:")
     return word if watched else "", right if best else ()
@@ -319,10 +316,7 @@ def draw_changed(view: View, questions: Mapping[Choice, Question], answers: Mapp
     first = next(iter(answers.values()))
     changed = _change(view, how, first)
     if changed.text is None:
-        st.info(
-            filled("This sentence cannot be changed in this way: {words}.", words=changed.words),
-            icon=":material/block:",
-        )
+        blocks.note("This sentence cannot be changed in this way: {words}.", "block", words=changed.words)
         return {}
     st.markdown(filled("> {text}", text=changed.text))
     st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
@@ -523,7 +517,7 @@ def _one(view: View, choices: list[Choice], shipped: list[MinimalPair], table: p
         alike = (first["difference"] > 0) == (first["difference"].iloc[-1] > 0)
         words = "{model} ends with **{better}** above **{worse}**, as at {same} of {layers} layers."
         named = {"model": view.name(first["model"].iloc[0]), "better": better, "worse": worse}
-        blocks.sentence(filled(words, **named, same=int(alike.sum()), layers=len(alike)))
+        blocks.sentence(words, **named, same=int(alike.sum()), layers=len(alike))
     colours = labelled_colours(view, [choice.name for choice in choices])
     blocks.figure(
         drawing(difference_lines, rows.assign(name=rows["model"].map(view.label)), colours),

@@ -49,10 +49,6 @@ class Choice:
     here: bool = True
     base: str = ""
 
-    @property
-    def label(self) -> str:
-        return self.called(self.name)
-
     def called(self, name: str) -> str:
         """Its name in menus, made from another name of the model, such as the page's."""
         return f"{name} ({self.where})"

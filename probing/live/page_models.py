@@ -139,8 +139,7 @@ def choose(view: View) -> None:
         MAX_MODELS - 1 :
     ]
     if left:
-        words = "At most {most} models are asked. Ignored: {names}"
-        st.info(filled(words, most=MAX_MODELS, names=listing(left)), icon=":material/link_off:")
+        blocks.note("At most {n} models are asked. Ignored: {names}", "link_off", n=MAX_MODELS, names=listing(left))
     blocks.say_ignored(
         [
             option
@@ -191,8 +190,7 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
     name = view.name(choice.name)
     if live_models.missing_shipped(choice.location):
         blocks.missing(
-            filled("The files of {name} are missing.", name=name),
-            "python -m probing pretrain && python -m probing train-heads",
+            "The files of {name} are missing.", "python -m probing pretrain && python -m probing train-heads", name=name
         )
         return None
     fetch = st.session_state.pop(f"ask.fetch.{choice.name}", False)
@@ -202,9 +200,9 @@ def _ready(view: View, choice: Choice, head: str, *, first: bool) -> Choice | No
                 "{name} is not on this machine, and this server does not use the Hugging Face hub (HF\\_HUB\\_OFFLINE"
                 " is set)."
             )
-            st.info(filled(words, name=name), icon=":material/cloud_off:")
+            blocks.note(words, "cloud_off", name=name)
             return None
-        st.info(filled("{name} is not on this machine.", name=name), icon=":material/cloud_download:")
+        blocks.note("{name} is not on this machine.", "cloud_download", name=name)
         # Only the button makes the server contact the hub, never a link, which may come from anybody.
         label = filled("Download {name} from the Hugging Face hub", name=name)
         st.button(label, key=f"ask.fetch.{choice.name}.button", on_click=_fetch, args=(choice.name,))
@@ -231,7 +229,7 @@ def _fetch(name: str) -> None:
 
 def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
     """The choice, completed by the base that the user names, which links keep for the first model only."""
-    st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
+    blocks.note(live_models.WITHOUT_HEAD, "help", name=view.name(choice.name))
     if not first:
         st.caption("To name its base, choose it as the first model.")
         return choice
@@ -240,13 +238,9 @@ def _with_base(view: View, choice: Choice, *, first: bool) -> Choice:
 
 def named_base(view: View, choice: Choice, options: Sequence[str]) -> str:
     """Draws the choice of the base of a model without a recorded one; ``""`` if none is chosen."""
-    base = selection.of(AskSelection).live_base if selection.of(AskSelection).live_base in options else ""
-    selection.bound(
-        "live_base",
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
-        value=base,
-        options=["", *options],
-        format_func=lambda name: view.label(name) if name else "choose its base",
+    words = {"": "choose its base", **{name: view.label(name) for name in options}}
+    base: str = selection.bound(
+        "live_base", filled("{name} was fine-tuned from", name=view.name(choice.name)), options=words
     )
     return base
 

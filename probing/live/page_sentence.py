@@ -153,7 +153,7 @@ def draw_sentence(view: View, sentence: str) -> None:
     base = live_models.base_of(choices[-1])
     if base and base not in live_models.choices():
         words_of = "{name} was fine-tuned from {base}, which is not in this menu."
-        st.info(filled(words_of, base=base, name=view.name(choices[-1].name)), icon=":material/info:")
+        blocks.note(words_of, base=base, name=view.name(choices[-1].name))
     try:
         attention = page_models.attention(choices[-1], choices[0] if len(choices) > 1 else None, text, pair)
     except ProbingError as error:
@@ -172,7 +172,7 @@ def _attention(view: View, model: Choice, attention: "SentenceAttention") -> Non
     unknown = attention.tokens.count(str(tokenizer.unk_token))
     if unknown:
         words = "{n} of {all} are unknown to the model, which treats all unknown ones alike."
-        st.info(filled(words, n=count(unknown, "word piece"), all=len(attention.tokens)), icon=":material/help:")
+        blocks.note(words, "help", n=count(unknown, "word piece"), all=len(attention.tokens))
     summary = st.container()
     token, head = _chosen(attention, str(tokenizer.mask_token))
     both = models_of(attention)
@@ -189,11 +189,9 @@ def _attention(view: View, model: Choice, attention: "SentenceAttention") -> Non
     ]
     with summary:
         blocks.sentence(
-            filled(
-                "In the last layer **{token}** looks most at {parts}.",
-                token=attention.tokens[token],
-                parts=joined("; ", parts),
-            )
+            "In the last layer **{token}** looks most at {parts}.",
+            token=attention.tokens[token],
+            parts=joined("; ", parts),
         )
     which = "mean of all heads" if head is None else f"head {head + 1}"
     stamp = Stamp(f"{', '.join(maps)}, attention of {attention.tokens[token]}, {which}, {' '.join(attention.tokens)}")
@@ -353,13 +351,8 @@ def _verdicts(view: View, choice: Choice, text: str, pair: str) -> pd.DataFrame 
     left = sorted({read.title for stamp in stamps if (read := page_models.read(*stamp)).pairs != bool(pair)})
     if left:
         needs = "a single sentence" if pair else "two sentences"
-        st.caption(
-            filled(
-                "Not applied to {name}, for they need {needs}: {titles}.",
-                name=name,
-                needs=needs,
-                titles=listing(left, 8),
-            )
+        blocks.caption(
+            "Not applied to {name}, for they need {needs}: {titles}.", name=name, needs=needs, titles=listing(left, 8)
         )
     return table
 

@@ -154,9 +154,7 @@ def draw_spans(view: View, sentence: str) -> None:
         if (readers_of := _readers(view, choice))
     ]
     if not question.spans:
-        st.info(
-            "Choose the first and the last word of a span; a single word is also a span.", icon=":material/touch_app:"
-        )
+        blocks.note("Choose the first and the last word of a span; a single word is also a span.", "touch_app")
         return
     answers = page_models.of_each(
         {readers_of.choice: readers_of for readers_of in reading},
@@ -214,7 +212,7 @@ def _answers(
     clear = rows[~rows["label"].str.contains(", ")].sort_values("its p", ascending=False, kind="stable")
     for row in clear.head(1).itertuples():
         words = "“{words}”: **{label}** from layer {layer} on."
-        blocks.sentence(filled(words, words=row.words, label=row.label, layer=row.settled))
+        blocks.sentence(words, words=row.words, label=row.label, layer=row.settled)
     for number, (place, (model, traces)) in enumerate(
         zip(st.columns(min(len(answers), 2)) * 2, answers.items(), strict=False), 1
     ):
@@ -258,10 +256,6 @@ def _left_out(question: SpanQuestion, reading: Sequence[Readers], answers: Mappi
         if readers_of.of != readers_of.choice and readers_of.choice.name in answers
     ]
     if left:
-        st.caption(
-            filled("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8))
-        )
+        blocks.caption("Not asked, for they need another number of words or spans: {names}.", names=listing(left, 8))
     if lent:
-        st.caption(
-            filled("Read by the probes of the base, whose F1 is that on the base: {names}.", names=listing(lent))
-        )
+        blocks.caption("Read by the probes of the base, whose F1 is that on the base: {names}.", names=listing(lent))

@@ -7,7 +7,7 @@ import streamlit as st
 from probing.choices import SWAP_EXAMPLES, AskSelection
 from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.frame import View
-from probing.kernel.app.texts import escape, filled
+from probing.kernel.app.texts import escape
 from probing.kernel.errors import ProbingError
 from probing.kernel.models.names import LOGIT_LENS
 from probing.kernel.questions import Answer, Question, with_masks
@@ -66,7 +66,7 @@ def _say(got: Answer, first: str, second: str) -> None:
     words = "The first sentence's state says **{first}** in place of **{second}** from layer {since} on."
     if first == second:
         words = "Both sentences say **{first}**: choose two with different answers."
-    blocks.sentence(filled(words, first=first, second=second, since=since))
+    blocks.sentence(words, first=first, second=second, since=since)
 
 
 def _hidden(view: View, choice: Choice, sentence: str, word: str) -> None:

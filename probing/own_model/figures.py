@@ -27,7 +27,7 @@ _CELLS = {
 #: Outcome -> its words in the table of facts.
 PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "never known"}
 _TABLE = """
-.own-facts{overflow-x:auto;font-size:.875rem}
+.own-facts{overflow:auto;max-height:28rem;font-size:.875rem}
 .own-facts table{border-collapse:collapse;width:100%}
 .own-facts th{font-weight:400;text-align:left;font-size:.8125rem}
 .own-facts :is(th,td){padding:.2rem .6rem .2rem 0;border-bottom:1px solid #80889044}
@@ -98,7 +98,7 @@ def fact_table(
             *([f"<td>{html.escape(str(row['answer']))}</td>"] if base else []),
         ]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<style>{_TABLE}</style><div class="own-facts"><table><tr>{head}</tr>{"".join(body)}</table></div>'
+    return f'<style>{_TABLE}</style><div class="own-facts" tabindex="0"><table><tr>{head}</tr>{"".join(body)}</table></div>'
 
 
 def fact_squares(rows: pd.DataFrame, colours: Sequence[str], *, base: str, model: str, k: int) -> go.Figure:

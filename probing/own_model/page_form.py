@@ -201,9 +201,8 @@ def draw_form(view: View, refused: Markdown | None, standing: Callable[[], None]
         if one_word or ranked:
             _start(model, base, more, facts_given, (len(one_word), ranked), refused, standing, busy=busy)
             return
-        st.info(
-            "None of these facts can be asked: an answer of several word pieces needs a second, different answer.",
-            icon=":material/info:",
+        blocks.note(
+            "None of these facts can be asked: an answer of several word pieces needs a second, different answer."
         )
     elif facts_given is not None:
         say(facts_given.facts)
@@ -244,7 +243,7 @@ def _start(
         others=tuple(named.text for named in more),
     )
     if refused is not None:
-        st.info(filled("{why} Run the commands on your own machine.", why=refused), icon=":material/lock:")
+        blocks.note("{why} Run the commands on your own machine.", "lock", why=refused)
     elif not busy:
         _button(wish, [model, *more, *([base] if base else [])], given, [*sizes, *([_trex_facts()] if trex else [])])
     standing()

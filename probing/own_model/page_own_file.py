@@ -54,27 +54,15 @@ def draw_own_file(view: View) -> None:
         )
     )
     st.code(SAMPLE, language=None)
-    st.download_button(
-        "Save this sample",
-        SAMPLE,
-        "own-sentences.tsv",
-        "text/tab-separated-values",
-        key="own-sentences.sample",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    kind = "text/tab-separated-values"
+    blocks.download("Save this sample", SAMPLE, "own-sentences.tsv", kind, "own-sentences.sample")
     offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
     left, right = st.columns(2)
     with left:
         file = st.file_uploader("Your sentences", type=[suffix[1:] for suffix in SUFFIXES], key="own-sentences.file")
     with right:
-        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = selection.bound(
-            "live_model",
-            value=name,
-            options=list(offered),
-            format_func=lambda name: offered[name].called(view.label(name)),
-        )
+        words = {name: choice.called(view.label(name)) for name, choice in offered.items()}
+        model = selection.bound("live_model", value=selection.current().live_model or view.chosen.model, options=words)
     if file is None:
         return
     try:
@@ -127,11 +115,8 @@ def _summary(upload: Upload, choice: live_models.Choice) -> None:
         )
     )
     if upload.whole > train + dev + test:
-        st.info(
-            filled(
-                "Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test
-            ),
-            icon=":material/info:",
+        blocks.note(
+            "Of {n:,} sentences, {most:,} are used here. For all of them:", n=upload.whole, most=train + dev + test
         )
         command = f"python -m probing sentences train --model {shlex.quote(choice.location)} --tasks YOUR_FILE.tsv"
         blocks.command_line(command)
@@ -194,10 +179,7 @@ def _answer(view: View, model: str, data: SentenceData, table: pd.DataFrame, too
         )
     )
     if too_long:
-        st.info(
-            filled("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are")),
-            icon=":material/info:",
-        )
+        blocks.note("{n} too long for the model and left out.", n=count(too_long, "sentence is", "sentences are"))
     if (n := int(best_row["n_test"])) < SMALL_SET:
         st.info(size_words(n, "test sentences"), icon=":material/straighten:")
     colours = view.colours_of([model])

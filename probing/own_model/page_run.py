@@ -112,9 +112,7 @@ def draw_line(view: View, run: OwnRun, result: OwnResult, may_act: bool) -> None
     st.header("How much comes back if weights are averaged?")
     if points.empty:
         time = in_minutes(len(MEANS) * max(run.state.seconds, default=0))
-        st.caption(
-            filled("Eleven means of the base's and your model's weights are asked your facts; {time}.", time=time)
-        )
+        blocks.caption("Eleven means of the base's and your model's weights are asked your facts; {time}.", time=time)
         if st.button("Average and ask", key="own_model.line", icon=":material/balance:"):
             _start(background.start_line, run)
         return
@@ -176,10 +174,8 @@ def draw_space(view: View) -> None:
     if not entries:
         st.caption("There are none.")
         return
-    st.caption(
-        filled(
-            "{things}, {size}.", things=count(len(entries), what), size=in_bytes(sum(entry.size for entry in entries))
-        )
+    blocks.caption(
+        "{things}, {size}.", things=count(len(entries), what), size=in_bytes(sum(entry.size for entry in entries))
     )
     table = pd.DataFrame(
         [

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from probing.choices import FactsSelection
 from probing.facts.sources import COLUMNS, own_facts
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -57,37 +56,21 @@ SAMPLE = (
 
 def show_upload(view: View) -> None:
     """Draws the upload, checks the file, asks the model and draws the table."""
-    st.caption(
-        filled(
-            "A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.",
-            most=MAX_FACTS,
-        )
+    blocks.caption(
+        "A sentence with a gap and the right word per line; at most {most} are asked. The file is not stored.",
+        most=MAX_FACTS,
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
-            "Sample file",
-            SAMPLE,
-            "own-facts.csv",
-            "text/csv",
-            key="own.sample",
-            on_click="ignore",
-            icon=":material/download:",
-        )
+        blocks.download("Sample file", SAMPLE, "own-facts.csv", "text/csv", "own.sample")
         link("own_model", "What did my model forget of them?", own_tab="new")
     file = st.file_uploader("Your facts", type=[suffix[1:] for suffix in SUFFIXES], key="own.file")
     offered = live_models.choices()
     left, right = st.columns(2)
     with left:
-        name = live_models.pick(selection.current().live_model or view.chosen.model, offered)
-        model = selection.bound(
-            "live_model",
-            "Model to ask",
-            value=name,
-            options=list(offered),
-            format_func=lambda name: offered[name].called(view.label(name)),
-            # The named base belongs to one model.
-            resets={"own_base": ""},
-        )
+        called = {name: choice.called(view.label(name)) for name, choice in offered.items()}
+        name = selection.current().live_model or view.chosen.model
+        # The named base belongs to one model.
+        model = selection.bound("live_model", "Model to ask", value=name, options=called, resets={"own_base": ""})
     with right:
         head = selection.bound("own_head")
     choice = _with_base(view, offered[model], offered)
@@ -122,22 +105,15 @@ def _with_base(view: View, choice: live_models.Choice, offered: dict[str, live_m
     """The choice, completed by the base that the user names if the model was saved without a head."""
     if not live_models.lacks_head(choice):
         return choice
-    st.info(filled(live_models.WITHOUT_HEAD, name=view.name(choice.name)), icon=":material/help:")
-    options, named = ["", *live_models.bases(offered, choice)], selection.of(FactsSelection).own_base
-    base = selection.bound(
-        "own_base",
-        filled("{name} was fine-tuned from", name=view.name(choice.name)),
-        value=named if named in options else "",
-        options=options,
-        format_func=lambda name: view.label(name) if name else "choose its base",
-    )
+    blocks.note(live_models.WITHOUT_HEAD, "help", name=view.name(choice.name))
+    bases = {"": "choose its base", **{name: view.label(name) for name in live_models.bases(offered, choice)}}
+    base = selection.bound("own_base", filled("{name} was fine-tuned from", name=view.name(choice.name)), options=bases)
     return replace(choice, base=base)
 
 
 def _say_command(model: live_models.Choice, head: str) -> None:
     """States that only the first facts are asked, with the command that asks all."""
-    words = "Only the first {most} are asked here. This command asks all of them:"
-    st.info(filled(words, most=MAX_FACTS), icon=":material/info:")
+    blocks.note("Only the first {most} are asked here. This command asks all of them:", most=MAX_FACTS)
     base = f" --base {shlex.quote(live_models.choices()[model.base].location)}" if model.base else ""
     blocks.command_line(
         f"python -m probing probe --model {shlex.quote(model.location)}{base} --facts YOUR_FILE.csv --head {head}"

@@ -13,7 +13,7 @@ from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
 from probing.kernel.app.save import plot
-from probing.kernel.app.texts import count, filled, size_words
+from probing.kernel.app.texts import count, size_words
 from probing.kernel.objectives import CONTROL
 from probing.kernel.relatives import named, relatives
 from probing.kernel.stats.intervals import SMALL_SET
@@ -132,13 +132,11 @@ def _title(probes: ShownProbes) -> None:
     """How many properties need the first model."""
     best = probes.panels.best
     blocks.tab_sentence(
-        filled(
-            "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
-            read=int(best["read"].sum()),
-            n=count(len(best), "property", "properties"),
-            rest=int((~best["read"]).sum()),
-            model=probes.view.name(probes.models[0]),
-        )
+        "{read} of {n} need {model}; for {rest}, length and words alone do as well.",
+        read=int(best["read"].sum()),
+        n=count(len(best), "property", "properties"),
+        rest=int((~best["read"]).sum()),
+        model=probes.view.name(probes.models[0]),
     )
 
 
@@ -187,7 +185,7 @@ def _learning(probes: ShownProbes, own: GrammarSelection) -> None:
     )
     with st.container(horizontal=True, gap="small"):
         if len(probes.tasks) > 1:
-            selection.bound("learned_task", value=task, options=list(probes.tasks), format_func=probes.tasks.get)
+            selection.bound("learned_task", value=task, options=probes.tasks)
         selection.bound(
             "learned_layer",
             options=[None, *range(int(every["layer"].max()) + 1)],

@@ -144,7 +144,11 @@ PLACES = {
     "page_link": None,
 }
 #: The same for our own functions, which pass their arguments on.
-OURS = {"bound": 1, "link": 1, "missing": 0, "_several": 0, "_link": 3, "filled": 0, "joined": 0}
+OURS = {"bound": 1, "link": 1, "_several": 0, "_link": 3, "joined": 0, "download": 0, "_worded": 0}
+#: Those that fill a template with what they get by name, and those of them that escape it if they get nothing.
+FILLING = ("filled", "note", "caption", "sentence", "tab_sentence", "missing")
+OURS |= dict.fromkeys(FILLING, 0)
+ESCAPING = FILLING[3:]
 NAMED = ("help", "label", "body", "text")
 SAFE_CALLS = {"filled", "escape", "joined", "code", "Markdown"}
 
@@ -222,10 +226,13 @@ def unsafe_calls(path: Path) -> list[str]:
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             place = OURS[name] if name in OURS else None if ours else PLACES.get(name)
             shown = [node.args[place]] if place is not None and len(node.args) > place else []
+            if name in ESCAPING and not node.keywords:
+                shown = []
             named = (not ours and (name in PLACES or name in OURS or name.endswith("Column"))) or name in (
                 "bound",
                 "number",
             )
+            named = named and (name not in FILLING or ast.unparse(node.func) == "st.caption")
             shown += [one.value for one in node.keywords if named and one.arg in NAMED]
             found.extend(
                 f"{path.name}:{one.lineno} {name}({ast.unparse(one)})"

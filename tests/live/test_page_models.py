@@ -45,26 +45,16 @@ def make(log: list, name: str, nbytes: int):
     return made
 
 
-def test_a_whole_family_of_small_models_is_kept():
-    shelf, log = ModelCache(limit=1000), []
-    for _ in range(2):
-        for number in range(8):
-            shelf.get((number,), make(log, f"model-{number}", 100))
-    assert log == [f"model-{number}" for number in range(8)]
-
-
-def test_the_least_recently_used_model_is_dropped():
-    shelf, log = ModelCache(limit=250), []
-    for name in ("a", "b", "a", "c", "a", "b"):
-        shelf.get((name,), make(log, name, 100))
-    assert log == ["a", "b", "c", "b"]
-
-
-def test_a_large_model_is_kept_alone():
-    shelf, log = ModelCache(limit=250), []
-    shelf.get(("small",), make(log, "small", 100))
-    assert shelf.get(("large",), make(log, "large", 900)).name == "large"
-    assert list(shelf.kept) == [("large",)]
+@pytest.mark.parametrize(
+    ("limit", "asked", "loaded", "kept"),
+    [(1000, "abcdefgh" * 2, "abcdefgh", "abcdefgh"), (250, "abacab", "abcb", "ab"), (250, "aL", "aL", "L")],
+    ids=["a family", "the least recently used is dropped", "a large one alone"],
+)
+def test_models_are_kept_while_they_fit_together(limit, asked, loaded, kept):
+    shelf, log = ModelCache(limit=limit), []
+    for name in asked:
+        assert shelf.get((name,), make(log, name, 900 if name.isupper() else 100)).name == name
+    assert "".join(log) == loaded and "".join(name for (name,) in shelf.kept) == kept
 
 
 def trained_again(path):
@@ -212,11 +202,11 @@ def hub_cache(tmp_path, monkeypatch):
 def test_a_hub_model_is_marked_unless_it_was_fetched_before(hub_cache, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     entry = next(entry for entry in read_registry().models if entry.name == "roberta-base")
-    assert not choices()["roberta-base"].here and choices()["roberta-base"].label.endswith("(not on this machine)")
+    assert not choices()["roberta-base"].here and choices()["roberta-base"].where == "not on this machine"
     hub_cache(entry, "config.json")
     assert not choices()["roberta-base"].here, "no weights"
     hub_cache(entry, "pytorch_model.bin")
-    assert choices()["roberta-base"].here and choices()["roberta-base"].label == "roberta-base (hub)"
+    assert choices()["roberta-base"].here and choices()["roberta-base"].called("mine") == "mine (hub)"
     assert choices()["nesia-mini"].here
 
 
@@ -377,21 +367,9 @@ def test_a_second_span_needs_a_first_one_and_two_to_change_places():
     assert changed_spans({"words": 6, "span": 2, "start": 0, "end": 1}, 6, []) is None
     assert changed_spans({"words": 6, "swap": True}, 6, [(0, 1)]) is None
     assert changed_spans({"words": 6, "span": 2, "start": 0, "end": 1}, 6, [(3, 4)]) == [(3, 4), (0, 1)]
+    assert replaced([], 0, (1, 2)) == replaced([(1, 2)], 1, None) == [(1, 2)]
 
 
-def test_a_list_of_words_is_the_span_from_the_first_to_the_last():
+def test_a_list_of_words_is_the_span_from_first_to_last_and_the_longer_part_if_one_is_removed():
     assert hull([], None) is None and hull([4], None) == (4, 5) and hull([5, 2], (2, 3)) == (2, 6)
-
-
-def test_removing_a_word_from_the_middle_leaves_the_longer_part():
-    assert hull([1, 2, 4], (1, 5)) == (1, 3)
-    assert hull([1, 3, 4], (1, 5)) == (3, 5)
-    assert hull([2, 3], (1, 4)) == (2, 4)
-
-
-def test_removing_the_first_span_makes_the_second_one_the_first():
-    assert (
-        replaced(SPANS, 0, None) == [(4, 5)]
-        and replaced([], 0, (1, 2)) == [(1, 2)]
-        and replaced([(1, 2)], 1, None) == [(1, 2)]
-    )
+    assert hull([1, 2, 4], (1, 5)) == (1, 3) and hull([1, 3, 4], (1, 5)) == (3, 5) and hull([2, 3], (1, 4)) == (2, 4)

@@ -76,22 +76,16 @@ def test_model_base_and_facts_are_checked_and_the_commands_and_their_time_are_sh
     assert not app.button(key="own_model.run").disabled
 
 
-def test_a_public_server_shows_the_commands_alone_and_looks_at_no_folder(visit, mine, monkeypatch):
-    monkeypatch.setenv("PROBING_PUBLIC", "1")
+@pytest.mark.parametrize("why", ["This server is public", "can be reached from other machines"])
+def test_a_server_for_others_shows_the_commands_alone_and_looks_at_no_folder(visit, mine, monkeypatch, why):
+    option, address = st.get_option, "localhost" if "public" in why else "0.0.0.0"
+    monkeypatch.setattr(st, "get_option", lambda name: address if name == "server.address" else option(name))
+    monkeypatch.setenv("PROBING_PUBLIC", "1" if "public" in why else "")
     app = filled_in(visit("own_model", "empty", NEW), mine)
     assert not app.exception
     said = plain(app)
-    assert "This server is public" in said and "3 layers of 16" not in said and len(commands(app)) == 2
+    assert why in said and "3 layers of 16" not in said and len(commands(app)) == 2
     assert not [one for one in app.button if one.key == "own_model.run"]
-
-
-def test_a_server_that_others_can_reach_starts_no_runs(visit, mine, monkeypatch):
-    before = st.get_option
-    monkeypatch.setattr(st, "get_option", lambda name: "0.0.0.0" if name == "server.address" else before(name))
-    app = filled_in(visit("own_model", "empty", NEW), mine)
-    assert "can be reached from other machines" in plain(app) and not [
-        one for one in app.button if one.key == "own_model.run"
-    ]
 
 
 def test_the_button_starts_the_very_run_whose_commands_are_shown(visit, mine, monkeypatch):

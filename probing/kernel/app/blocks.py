@@ -12,6 +12,7 @@ from probing.kernel.app import save, tables
 from probing.kernel.app.figure_cache import LazyFigure, Stamp, csv_bytes, file_name, for_file, html_bytes, on_page
 from probing.kernel.app.page_figures import collect
 from probing.kernel.app.save import FigureNotes
+from probing.kernel.app.save import download as download
 from probing.kernel.app.texts import (
     Markdown,
     escape,
@@ -40,10 +41,17 @@ _HTML = (
 )
 
 
-def sentence(text: Markdown, key: str = "answer") -> None:
-    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab."""
+def sentence(text: str, *, key: Any = "answer", **values: Any) -> None:
+    """Draws the one computed sentence of a page, above its picture; ``answer-tab`` is that of its open tab.
+
+    With values the text is a template for them; without, it is escaped unless it is ``Markdown``.
+    """
     with st.container(key=key):
-        st.markdown(escape(text))
+        st.markdown(_worded(text, values))
+
+
+def _worded(text: str, values: Mapping[str, Any]) -> Markdown:
+    return filled(text, **values) if values else escape(text)
 
 
 tab_sentence = partial(sentence, key="answer-tab")
@@ -69,12 +77,7 @@ def figure(
     page's link does.
     """
     on_this_page, key = on_page(drawn), f"{name}.figure"
-    config = {
-        "displaylogo": False,
-        "displayModeBar": True,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": "png", "filename": file_name(name, stamp), "scale": 2},
-    }
+    config = save.camera({"format": "png", "filename": file_name(name, stamp), "scale": 2})
     clicks: dict[str, Any] = {}
     if on_point:
         on_this_page = on_this_page.for_clicks()
@@ -166,57 +169,45 @@ def _numbers(notes: FigureNotes) -> None:
     )
     if len(table) > MAX_ROWS:
         st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
-    _csv(table, notes.stamp, notes.name)
+    csv(lambda: table, notes.stamp, notes.name)
 
 
 def _save(drawn: go.Figure | LazyFigure, notes: FigureNotes, alt: str) -> None:
     save.draw(drawn, notes)
     with st.container(horizontal=True):
         for label, whole, words in _HTML:
-            st.download_button(
-                label,
-                partial(_html, drawn, notes.stamp, alt, whole),
-                file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html"),
-                "text/html",
-                key=f"{notes.name}.html{'' if whole else '-small'}",
-                on_click="ignore",
-                icon=":material/download:",
-                help=words,
-            )
+            name = file_name(notes.name, notes.stamp, "-offline.html" if whole else ".html")
+            key = f"{notes.name}.html{'' if whole else '-small'}"
+            download(label, partial(_html, drawn, notes.stamp, alt, whole), name, "text/html", key, help=words)
 
 
-def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
-    """Shows a list from which one row is chosen; ``pick`` gets its number. Other rows need another ``key``."""
+def _picking(pick: Callable[[int], object], key: str) -> dict[str, Any]:
+    """The options of a table to choose one row from; ``pick`` gets its number. Other rows need another ``key``."""
 
     def picked() -> None:
         if rows := st.session_state[key].selection.rows:
             pick(rows[0])
 
+    return {"key": key, "on_select": picked, "selection_mode": "single-row"}
+
+
+def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
+    """Shows a list from which one row is chosen, see ``_picking``."""
     columns = tables.fitted(table, headings)
     tables.placed(columns, map(str, table))
     st.dataframe(
         table,
         hide_index=True,
         height=min(38 + 35 * len(table), 250),
-        key=key,
-        on_select=picked,
-        selection_mode="single-row",
         placeholder=EMPTY,
         column_config=columns,
+        **_picking(pick, key),
     )
 
 
-def _csv(table: pd.DataFrame, stamp: Stamp, name: str) -> None:
-    """The button that saves a whole table."""
-    st.download_button(
-        "CSV",
-        lambda: csv_bytes(table, stamp),
-        file_name(name, stamp, ".csv"),
-        "text/csv",
-        key=f"{name}.csv",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+def csv(table: Callable[[], pd.DataFrame], stamp: Stamp, name: str) -> None:
+    """Draws the button that saves a whole table."""
+    download("CSV", lambda: csv_bytes(table(), stamp), file_name(name, stamp, ".csv"), "text/csv", f"{name}.csv")
 
 
 def _html(drawn: go.Figure | LazyFigure, stamp: Stamp, title: str, whole: bool) -> bytes:
@@ -230,26 +221,40 @@ def table_with_download(
     name: str,
     shown: pd.DataFrame | None = None,
     column_config: dict[str, Any] | None = None,
+    pick: Callable[[int], object] | None = None,
+    key: str = "",
     **options: Any,
 ) -> None:
     """Shows a table (or ``shown``, worded for the page) that has no figure, with its CSV and its stamp.
 
     ``name`` is the prefix of the widgets' keys and the name of the file, unique on the page; columns are as wide as
-    their longest words; options are those of ``st.dataframe``.
+    their longest words; ``pick`` gets the number of a chosen row, see ``_picking``; options are those of
+    ``st.dataframe``.
     """
     top = (table if shown is None else shown).head(MAX_ROWS)
     styled, config = tables.written(top, column_config)
     beyond = tables.placed(config, options.get("column_order") or map(str, top))
+    options |= _picking(pick, key) if pick else {}
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     with st.container(horizontal=True, vertical_alignment="center"):
-        _csv(table, stamp, name)
+        csv(lambda: table, stamp, name)
         if beyond:
             st.caption(filled("Further right: {names}", names=listing(beyond)))
 
 
-def missing(what: str, command: str) -> None:
-    """Reports missing results, with the command that makes them."""
-    st.info(filled("{what} This command makes it:", what=what), icon=":material/info:")
+def note(template: str, icon: str = "info", **values: Any) -> None:
+    """Shows a message in its box: a trusted template, filled in, beside Material's icon of that name."""
+    st.info(filled(template, **values), icon=f":material/{icon}:")
+
+
+def caption(template: str, **values: Any) -> None:
+    """Shows a trusted template, filled in, as a line of small letters."""
+    st.caption(filled(template, **values))
+
+
+def missing(what: str, command: str, **values: Any) -> None:
+    """Reports missing results, in the way of ``sentence``, with the command that makes them."""
+    note("{what} This command makes it:", what=_worded(what, values))
     command_line(command)
 
 
@@ -279,7 +284,7 @@ def left_out_files(files: pd.DataFrame) -> None:
 def say_ignored(names: list[str], of: str = "these results") -> None:
     """States the names of a link that are not in the results, or in what ``of`` names."""
     if names:
-        st.info(filled("Ignored, not in {of}: {names}", of=of, names=listing(names)), icon=":material/link_off:")
+        note("Ignored, not in {of}: {names}", "link_off", of=of, names=listing(names))
 
 
 def dark() -> bool:

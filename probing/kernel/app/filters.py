@@ -192,7 +192,7 @@ class Offer(NamedTuple):
     def choose_tasks(self, view: View, tasks: str) -> None:
         """Draws the menu of tasks; ``tasks`` is its field of the page's selection."""
         if len(self.tasks) > 1:
-            selection.bound(tasks, "Tasks", options=list(self.tasks), format_func=self.tasks.get, placeholder="all")
+            selection.bound(tasks, "Tasks", options=self.tasks, placeholder="all")
 
     def taken(
         self, view: View, models: Sequence[str], tasks: Sequence[str], unknown: Iterable[str] = ()
@@ -202,10 +202,7 @@ class Offer(NamedTuple):
         stored = [model for model in models if model in self.models]
         if too_many := stored[self.most :]:
             names = listing([view.name(model) for model in too_many])
-            st.info(
-                filled("At most {most} models are shown. Ignored: {names}", most=self.most, names=names),
-                icon=":material/info:",
-            )
+            blocks.note("At most {most} models are shown. Ignored: {names}", most=self.most, names=names)
         tasks_left = {task: title for task, title in self.tasks.items() if task in tasks}
         return tuple(stored[: self.most] or self.usual), tasks_left or self.tasks
 
@@ -240,7 +237,7 @@ def choose(view: View, field: str, undefined: Mapping[str, str]) -> str:
     mode: str = selection.bound(field, format_func=MODES.__getitem__, disabled=nothing_else, help=why)
     if mode not in undefined:
         return mode
-    st.info(filled("{why}", why=undefined[mode]), icon=":material/info:")
+    blocks.note("{why}", why=undefined[mode])
     return "value"
 
 

@@ -381,12 +381,11 @@ def _menu(view: View) -> None:
 def _say_unread(ignored: selection.Ignored) -> None:
     """States the fields of the link that the page does not use."""
     for name in ignored.invalid:
-        st.info(filled("Ignored an invalid {name} in the link.", name=code(name)), icon=":material/link_off:")
+        blocks.note("Ignored an invalid {name} in the link.", "link_off", name=code(name))
     for name, similar in ignored.unknown.items():
         hint = filled(" Did you mean {similar}?", similar=code(similar)) if similar else Markdown("")
-        st.info(
-            filled("This page has no option {name}, so the link's is ignored.{hint}", name=code(name), hint=hint),
-            icon=":material/link_off:",
+        blocks.note(
+            "This page has no option {name}, so the link's is ignored.{hint}", "link_off", name=code(name), hint=hint
         )
 
 
@@ -426,17 +425,14 @@ def say(view: View, *runs: Mapping[str, Any] | Any) -> bool:
     """Reports each run with stored counts only, with the command that stores more; returns whether there was one."""
     counted = [run for run in runs if counts_only(run)]
     for run in counted:
-        st.info(
-            filled(
-                "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This"
-                " command probes it:",
-                model=view.name(run["model"]),
-                head=head_name(run["head"]),
-                facts=set_name(run["probe_set"]),
-            ),
-            icon=":material/info:",
+        blocks.note(
+            "Only counts are stored for this run, no single facts: {model} read with {head} on {facts}. This"
+            " command probes it:",
+            model=view.name(run["model"]),
+            head=head_name(run["head"]),
+            facts=set_name(run["probe_set"]),
         )
-        st.code(probe_command(run), language="shell", wrap_lines=True)
+        blocks.command_line(probe_command(run), whole=True)
     return bool(counted)
 
 

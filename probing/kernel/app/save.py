@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,18 @@ def button(label: str, *, within: str, key: str, dpi: int = 0) -> None:
     _COMPONENT(key=key, data={"label": label, "within": within, "chunk": list(resolution(dpi)) if dpi else None})
 
 
+def download(label: str, data: str | Callable[[], bytes], name: str, kind: str, key: str, **options: Any) -> None:
+    """Draws the button that saves a file of this MIME ``kind``, made once it is wanted; the page does not run again."""
+    options = {"icon": ":material/download:", **options}
+    st.download_button(filled("{label}", label=label), data, name, kind, key=key, on_click="ignore", **options)
+
+
+def camera(image: Mapping[str, object]) -> dict[str, object]:
+    """The configuration of a figure whose bar has one button, which saves this image."""
+    bar = {"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]}
+    return {**bar, "toImageButtonOptions": image}
+
+
 FORMATS = ("SVG", "PNG", "PDF")
 #: Resolution of a PNG file, in dots per inch.
 DPI = 300
@@ -123,18 +135,11 @@ def _files(figure: go.Figure, notes: FigureNotes) -> None:
     within = f"{name}-paper"
     whole_name = file_name(name, notes.stamp, f"-{columns}-column" + ("s" if columns > 1 else ""))
     image = {
-        "format": kind.lower(),
+        "format": "png" if kind == "PNG" else "svg",
         "filename": whole_name,
         "width": wide,
         "height": high,
         "scale": DPI / PER_INCH if kind == "PNG" else 1,
-    }
-    camera = image if kind in ("SVG", "PNG") else image | {"format": "svg", "scale": 1}
-    config = {
-        "displaylogo": False,
-        "displayModeBar": True,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": camera,
     }
     with st.container(key=within):
         st.plotly_chart(
@@ -142,7 +147,7 @@ def _files(figure: go.Figure, notes: FigureNotes) -> None:
             width=wide,
             height=high,
             theme=None,
-            config=config,
+            config=camera(image),
             key=f"{name}.preview",
             alt="The figure as the file has it",
         )
@@ -166,15 +171,7 @@ def _pdf(figure: go.Figure, columns: Columns, whole_name: str, name: str) -> Non
         st.code(command, language="shell", wrap_lines=True)
         st.caption("Without it, Inkscape makes a PDF of the SVG file.")
         return
-    st.download_button(
-        "Save PDF",
-        lambda: pdf.pdf(figure, columns),
-        f"{whole_name}.pdf",
-        "application/pdf",
-        key=f"{name}.pdf",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+    download("Save PDF", lambda: pdf.pdf(figure, columns), f"{whole_name}.pdf", "application/pdf", f"{name}.pdf")
 
 
 def _words(figure: go.Figure, notes: FigureNotes) -> None:

@@ -380,8 +380,9 @@ def bound(
 
     Widget, label, options and what else is not given here are those noted at the field. ``value`` is shown if the field
     is empty and so means the default; ``resets`` are other fields that get these values when this one changes;
-    ``resets_dependents`` resets all fields that depend on this one, on every page. A multiselect drops values that it
-    does not offer, or beyond its maximum.
+    ``resets_dependents`` resets all fields that depend on this one, on every page. ``options`` may have the words of
+    each. A multiselect drops values that it does not offer, or beyond its maximum; another menu has its first option in
+    their place.
     """
     page = st.session_state[_PAGE]
     default, notes = _fields_of(page)[name].default, _fields_of(page)[name].metadata
@@ -392,11 +393,15 @@ def bound(
         options.setdefault("options", list(notes["choices" if "choices" in notes else "each"]))
     if "words" in notes:
         options.setdefault("format_func", notes["words"].__getitem__)
+    if isinstance(offered := options.get("options"), Mapping):
+        options |= {"options": list(offered), "format_func": offered.__getitem__}
     menu = "multiselect" if is_tuple else "selectbox" if "options" in options else "text_input"
     widget = options.pop("widget", "toggle" if isinstance(default, bool) else menu)
     if is_tuple:
         # A link may contain values that the menu does not offer, or too many.
         selected = [option for option in selected if option in options["options"]][: options.get("max_selections")]
+    elif "options" in options and selected not in options["options"]:
+        selected = next(iter(options["options"]), selected)
     if widget == SEGMENTS:
         # Its options are rendered as Markdown.
         words = options.get("format_func", str)
