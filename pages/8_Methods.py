@@ -102,9 +102,9 @@ def draw_metrics(view: View) -> None:
         for low, high in [quantity.ends]
     )
     config = {"definition": st.column_config.TextColumn("definition", width=560)}
-    shape: dict[str, Any] = {"height": 700, "row_height": 104}
-    stamp = view.stamp("quantities", ())
-    blocks.table_with_download(table, stamp=stamp, name="metrics", column_config=config, **shape)
+    blocks.table_with_download(
+        table, stamp=view.stamp("quantities", ()), name="metrics", column_config=config, height=700, row_height=104
+    )
 
 
 def licences() -> pd.DataFrame:
