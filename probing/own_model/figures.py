@@ -98,7 +98,8 @@ def fact_table(
             *([f"<td>{html.escape(str(row['answer']))}</td>"] if base else []),
         ]
         body.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<style>{_TABLE}</style><div class="own-facts" tabindex="0"><table><tr>{head}</tr>{"".join(body)}</table></div>'
+    table = f"<table><tr>{head}</tr>{''.join(body)}</table>"
+    return f'<style>{_TABLE}</style><div class="own-facts" tabindex="0">{table}</div>'
 
 
 def fact_squares(rows: pd.DataFrame, colours: Sequence[str], *, base: str, model: str, k: int) -> go.Figure:
