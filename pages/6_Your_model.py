@@ -33,7 +33,7 @@ SAMPLE = ("nesia-mini-sst-2", "sample")
 #: Outcomes of facts, as the sentence and its bar have them.
 OUTCOMES = ("kept", "lost", "gained", "never")
 #: Facts of the table; the CSV has all.
-MOST_ROWS = 40
+MOST_ROWS = 25
 CAPTION = (
     "Squares: layers 1 to the last in their model's colour, full where the layer gives the right answer. Dot: kept,"
     " lost, gained or never known."

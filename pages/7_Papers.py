@@ -93,11 +93,11 @@ def say(judged: Sequence[Judged]) -> None:
     """The one sentence: how many comparisons hold."""
     n = counts(judged)
     words = "Of {claims} claims {checked} {name} numbers that can be compared"
-    if n["checked"]:
-        words += ": of their comparisons {hold} here, {fail}, {open} are within chance or cannot be made"
+    made = ": of their comparisons {hold} here, {fail}, {open} are within chance or cannot be made."
+    words += made if n["checked"] else "."
     hold, fail = (f"{n[verdict]} {COUNTED[verdict][n[verdict] != 1]}" for verdict in (HOLDS, FAILS))
     named = {"claims": n["claims"], "checked": n["checked"], "name": "names" if n["checked"] == 1 else "name"}
-    blocks.sentence(f"{words}.", **named, hold=hold, fail=fail, open=n[UNSURE] + n[UNTESTED])
+    blocks.sentence(words, **named, hold=hold, fail=fail, open=n[UNSURE] + n[UNTESTED])
 
 
 def target(claim: Claim) -> tuple[str, str]:

@@ -194,7 +194,7 @@ def _picking(pick: Callable[[int], object], key: str) -> dict[str, Any]:
 def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, headings: Mapping[str, Any]) -> None:
     """Shows a list from which one row is chosen, see ``_picking``."""
     columns = tables.fitted(table, headings)
-    tables.placed(columns, map(str, table))
+    beyond = tables.placed(columns, map(str, table))
     st.dataframe(
         table,
         hide_index=True,
@@ -203,6 +203,13 @@ def choices(table: pd.DataFrame, pick: Callable[[int], object], *, key: str, hea
         column_config=columns,
         **_picking(pick, key),
     )
+    _further(beyond)
+
+
+def _further(names: list[str]) -> None:
+    """Names the columns of a table that are beyond the page's edge."""
+    if names:
+        caption("Further right: {names}", names=listing(names))
 
 
 def csv(table: Callable[[], pd.DataFrame], stamp: Stamp, name: str) -> None:
@@ -238,8 +245,7 @@ def table_with_download(
     st.dataframe(styled, hide_index=True, placeholder=EMPTY, column_config=config, **options)
     with st.container(horizontal=True, vertical_alignment="center"):
         csv(lambda: table, stamp, name)
-        if beyond:
-            st.caption(filled("Further right: {names}", names=listing(beyond)))
+        _further(beyond)
 
 
 def note(template: str, icon: str = "info", **values: Any) -> None:
