@@ -160,7 +160,7 @@ def of_file(pair: Pair) -> None:
         "Here {n:,} facts, ranked among all words. *Your model* has other numbers if it ranks the answers of the file,"
         " which may have several word pieces: {all:,} facts."
     )
-    st.caption(filled(words, n=int(pair.runs[1]["n_probed"]), all=int(ranked.iloc[0])))
+    blocks.caption(words, n=int(pair.runs[1]["n_probed"]), all=int(ranked.iloc[0]))
 
 
 def of_fates(row: pd.Series) -> pd.DataFrame:

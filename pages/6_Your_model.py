@@ -145,7 +145,7 @@ def head(view: View, runs: Sequence[OwnRun], run: OwnRun | None, result: OwnResu
             icon=":material/add:",
         )
     if result is not None and result.yardstick:
-        st.caption(filled("{words}", words=result.yardstick))
+        blocks.caption("{words}", words=result.yardstick)
     if result is not None and run is not None and run.whole:
         for measure in set(AMONG) - set(result.measures):
             st.caption(LACKS[measure])

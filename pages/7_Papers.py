@@ -192,7 +192,7 @@ def draw_figure(paper_view: PaperView) -> None:
         panel = choose_panel(figures.panels(paper_view, number))
     figures.draw(paper_view, number, panel)
     if sentence := next((figure.shows for figure in paper_view.numbers.figures if str(figure.number) == number), ""):
-        st.caption(filled("The paper's figure: {said}", said=sentence))
+        blocks.caption("The paper's figure: {said}", said=sentence)
 
 
 def draw(view: View) -> None:

@@ -165,7 +165,7 @@ def _list(tuning_view: "TuningView", table: pd.DataFrame, where: str) -> None:
         key=f"compare.turned.{tuning_view.model}.{where}",
         stamp=tuning_view.stamp(f"sentences that turned, {where}"),
     )
-    st.caption(filled("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model)))
+    blocks.caption("Select a sentence to ask {model} about it.", model=tuning_view.view.name(tuning_view.model))
 
 
 _MEASURE, _TRAIN = "python -m probing changes measure --model", "python -m probing sentences train --tasks all --model"

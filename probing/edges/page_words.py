@@ -14,7 +14,7 @@ from probing.edges.report_panels import MAX_MODELS, EdgePanels, usual_models
 from probing.edges.store import edge_runs, edge_tasks
 from probing.edges.store_sentences import tasks_of_texts
 from probing.edges.tasks import EDGE_TASKS, read_task
-from probing.kernel.app import filters, selection
+from probing.kernel.app import blocks, filters, selection
 from probing.kernel.app.figure_cache import Stamp
 from probing.kernel.app.filters import Offer, ShownRuns
 from probing.kernel.app.frame import View
@@ -131,7 +131,7 @@ def say_missing(view: View, part: str, table: pd.DataFrame, named: Markdown) -> 
         if command
         else Markdown("no registered data set has the words")
     )
-    st.caption(filled("{named}; {words}.", named=named, words=words))
+    blocks.caption("{named}; {words}.", named=named, words=words)
 
 
 def _lacking(view: View, part: str, table: pd.DataFrame) -> dict[str, set[str]]:

@@ -159,7 +159,7 @@ def _possible(view: View, choice: Choice, question: Question, *, say: bool) -> t
         # Asking the model will report the error.
         return ()
     if refused and say:
-        st.caption(filled("Not followed in {name}: {names}.", name=view.name(choice.name), names=listing(refused)))
+        blocks.caption("Not followed in {name}: {names}.", name=view.name(choice.name), names=listing(refused))
     return watch
 
 
@@ -179,7 +179,7 @@ def _choose_gap(
         resets={"right": ""},
     )
     if not fillable:
-        st.caption(filled("At most {most} gaps are filled.", most=live_models.MAX_FILLED))
+        blocks.caption("At most {most} gaps are filled.", most=live_models.MAX_FILLED)
     if not mask and (question.pieces or 1) > 1:
         st.caption("To fill all, each gap gets one piece.")
     # A mask in one model's own spelling is not a gap for other models.
@@ -249,7 +249,7 @@ def grids(
     for place in range(0, len(drawn), abreast):
         row = drawn[place : place + abreast]
         token_grids.draw(row, answer=word, key=f"ask.{name}.{place}", columns=columns, steps=steps)
-    first, framed = answers[0], bool(right) if word else None
+    first, checked = answers[0], bool(right) if word else None
     numbers = token_grids.numbers(zip((answer.model for answer in answers), drawn, strict=True))
     blocks.files(
         token_grids.as_figure(drawn[0], word or "right word", columns),
@@ -257,14 +257,14 @@ def grids(
         stamp=Stamp(f"{', '.join(answer.model for answer in answers)}, {first.head} heads, {first.prompt}"),
         name=name,
         caption=caption
-        or (_PHRASES if phrases else _PUT_BACK if steps == "n" else token_grids.caption(checked=framed)),
+        or (_PHRASES if phrases else _PUT_BACK if steps == "n" else token_grids.caption(checked=checked)),
         how=joined(" ", [HOW, *([HOW_PHRASES] if phrases else []), how]),
     )
 
 
 def computed(device: str) -> None:
     """Says which device computed what is shown."""
-    st.caption(filled("Computed {device}.", device=live_models.on_device(device)))
+    blocks.caption("Computed {device}.", device=live_models.on_device(device))
 
 
 def lines(answers: Mapping[str, Answer], changed: Mapping[str, Answer]) -> pd.DataFrame:
@@ -319,7 +319,7 @@ def draw_changed(view: View, questions: Mapping[Choice, Question], answers: Mapp
         blocks.note("This sentence cannot be changed in this way: {words}.", "block", words=changed.words)
         return {}
     st.markdown(filled("> {text}", text=changed.text))
-    st.caption(filled("{words}.", words=changed.words[:1].upper() + changed.words[1:]))
+    blocks.caption("{words}.", words=changed.words[:1].upper() + changed.words[1:])
     new_answers = of_each(
         {choice: replace(question, prompt=changed.text, mask=None) for choice, question in questions.items()}, _again
     )
@@ -410,7 +410,7 @@ def _unknown_base(view: View, choice: Choice, offered: Mapping[str, Choice]) -> 
     """Asks for the base of a model without a recorded one; if the model is a base, says what to choose."""
     if live_models.base_of(choice) or live_models.described(choice):
         words = Markdown("{name} was not fine-tuned from a model in this menu. Choose a fine-tuned model.")
-        st.caption(filled(words, name=view.name(choice.name)))
+        blocks.caption(words, name=view.name(choice.name))
         return ""
     return named_base(view, choice, [name for name in offered if name != choice.name and offered[name].here])
 

@@ -76,7 +76,7 @@ def _with_base(model: Named, base: Named | None) -> Named:
         st.warning(filled("{name} {why}.", name=model.name, why=why), icon=":material/report:")
         return Named(model.text, model.name, model.model)
     if base and lent and (warning := added_tokens(model.name, model.model.shape(lent), base.name, lent.shape())[1]):
-        st.caption(filled("{said}.", said=warning))
+        blocks.caption("{said}.", said=warning)
     return model
 
 
@@ -106,7 +106,7 @@ def _say_found(public: bool) -> None:
     if public:
         return
     for folder in named_folders():
-        st.caption(filled("`PROBING_MODELS`: {folder}: {found}.", folder=code(folder.path), found=folder.said))
+        blocks.caption("`PROBING_MODELS`: {folder}: {found}.", folder=code(folder.path), found=folder.said)
 
 
 def _named(text: str, public: bool, field: str, base: str = "") -> Named | None:
@@ -131,7 +131,7 @@ def _named(text: str, public: bool, field: str, base: str = "") -> Named | None:
         if here
         else filled("to be downloaded: {size}", size=in_bytes(size) if size else "size unknown")
     )
-    st.caption(filled("{name}: {what}; {where}.", name=entry.name, what=model.said, where=where))
+    blocks.caption("{name}: {what}; {where}.", name=entry.name, what=model.said, where=where)
     for note in model.notes:
         st.warning(filled("{note}.", note=note), icon=":material/report:")
     return Named(
@@ -153,12 +153,12 @@ def _located(text: str, hub_id: str, revision: str, location: str, field: str) -
     here = is_on_this_machine(hub_id, revision or None)
     if not here and text not in looked_up:
         if live_models.offline():
-            st.caption(filled("{hub} is not on this machine, and this server works offline.", hub=code(hub_id)))
+            blocks.caption("{hub} is not on this machine, and this server works offline.", hub=code(hub_id))
         elif st.button("Look it up on the hub", key=f"own_model.look.{field}", icon=":material/travel_explore:"):
             looked_up.add(text)
             st.rerun()
         else:
-            st.caption(filled("{hub} is not on this machine.", hub=code(hub_id)))
+            blocks.caption("{hub} is not on this machine.", hub=code(hub_id))
         return None, False, 0
     snapshot = open_snapshot(hub_id, revision or None, local_only=here)
     here = snapshot.is_complete()
@@ -249,7 +249,7 @@ def _start(
     standing()
     with st.expander("In a terminal", icon=":material/terminal:", expanded=refused is not None):
         blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
-        st.caption(filled("Type them where {file} lies.", file=code(given.file)))
+        blocks.caption("Type them where {file} lies.", file=code(given.file))
 
 
 def _button(wish: Wish, models_asked: Sequence[Named], given: Given, sizes: Sequence[int]) -> None:
@@ -270,7 +270,7 @@ def _button(wish: Wish, models_asked: Sequence[Named], given: Given, sizes: Sequ
                 st.rerun()
         if seconds:
             words = "Takes {time}, without downloads and ways back; it goes on if this page is closed."
-            st.caption(filled(words, time=in_minutes(seconds)))
+            blocks.caption(words, time=in_minutes(seconds))
 
 
 def _facts() -> Given | None:

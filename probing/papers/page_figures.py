@@ -17,7 +17,6 @@ from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp, drawing
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import link
-from probing.kernel.app.texts import filled
 from probing.kernel.figures import theme
 from probing.kernel.figures.looks import set_name
 from probing.kernel.objectives import BASE
@@ -266,7 +265,7 @@ def draw_facts(paper_view: PaperView, number: str, panel: str) -> None:
             _layers(paper_view, figure, objectives, sets, panel, k)
     there = paper_view.about.family.members
     if missing := [name for name, objective in zip(figure.models, objectives, strict=True) if objective not in there]:
-        st.caption(filled("Not among our models, so not drawn: {names}.", names=", ".join(missing)))
+        blocks.caption("Not among our models, so not drawn: {names}.", names=", ".join(missing))
 
 
 def _chosen(frame: pd.DataFrame, objectives: list[str], sets: list[str], **equal) -> pd.DataFrame:

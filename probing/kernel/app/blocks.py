@@ -168,7 +168,7 @@ def _numbers(notes: FigureNotes) -> None:
         width=640,
     )
     if len(table) > MAX_ROWS:
-        st.caption(filled("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table)))
+        caption("The first {most:,} of {n:,} rows; the CSV file has all.", most=MAX_ROWS, n=len(table))
     csv(lambda: table, notes.stamp, notes.name)
 
 
