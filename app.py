@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import HomeSelection
-from probing.facts.page_clearest import clearest, findings
+from probing.facts.page_clearest import findings
 from probing.facts.report import asked
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.figure_cache import Stamp
@@ -17,12 +17,13 @@ from probing.kernel.app.selection import OF_EXAMPLE, link
 from probing.kernel.app.texts import Markdown, escape, explained, filled
 from probing.kernel.errors import ProbingError
 from probing.kernel.fact import MASK
-from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.models.names import BERT, LOGIT_LENS
 from probing.kernel.questions import Question
 from probing.live import page_examples, page_gaps, page_models
 from probing.live import page_live_models as live_models
 from probing.live import page_token_grids as token_grids
 from probing.live.page_token_grids import Grid
+from probing.own_model import page_bert
 from probing.papers.home import beyond_guessing
 
 FIELD, PILLS = "home.sentence", "home.example"
@@ -88,10 +89,9 @@ def stored(view: View, example: Mapping[str, Any], sentence_place: DeltaGenerato
     picture(grids, view.stamp(f"{', '.join(by_model)}, {example['prompt']}", (example["run_id"],)), example["object"])
 
 
-def live(view: View, prompt: str, models: Sequence[str], head: str, sentence_place: DeltaGenerator) -> None:
-    """Draws the same of a typed sentence, asked of the wanted models on this machine, or of the first one that is."""
-    offered = {name: choice for name, choice in live_models.choices().items() if choice.here}
-    choices = [offered[name] for name in models if name in offered] or list(offered.values())[:1]
+def live(view: View, prompt: str, head: str, sentence_place: DeltaGenerator) -> None:
+    """Draws the same of a sentence that is asked now, of the usual models on this machine."""
+    choices = page_models.usual_choices(view)
     try:
         for choice in choices:
             live_models.load(choice, head)
@@ -154,14 +154,17 @@ def draw(view: View) -> None:
     number = min(selection.of(HomeSelection).example, len(examples))
     sentence_place = st.container()
     ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))
+    row = st.container(horizontal=True, gap="small")
     if examples:
-        pills(examples, None if typed else number)
+        with row.container():
+            pills(examples, None if typed else number)
+    page_bert.offer(view, row)
     if typed and MASK not in page_gaps.asked_as(typed):
         with sentence_place:
             page_models.choose_word(typed)
-    elif typed:
-        models = [str(runs["model"].iloc[0]), *filter(None, [clearest(view)])]
-        live(view, page_gaps.asked_as(typed), models, str(runs["head"].iloc[0]), sentence_place)
+    elif typed or (examples and page_models.usual(view, live_models.choices()) == BERT != runs["model"].iloc[0]):
+        sentence = typed or examples[number - 1]["prompt"]
+        live(view, page_gaps.asked_as(sentence), str(runs["head"].iloc[0]), sentence_place)
     elif examples:
         stored(view, examples[number - 1], sentence_place)
     cards(view, str(runs["run_id"].iloc[0]))

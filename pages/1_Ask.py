@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
@@ -40,6 +41,7 @@ from probing.live.page_sentence import draw_sentence
 from probing.live.page_spans import draw_spans
 from probing.live.page_swap import draw_swap
 from probing.live.report import every_token_of
+from probing.own_model import page_bert
 
 TABS = {
     "gap": "A gap",
@@ -86,10 +88,11 @@ def first_sentence(view: View) -> str:
     return examples[of_home - 1] if typed == OF_EXAMPLE else typed
 
 
-def ask_line(sentence: str) -> None:
-    """Draws the sentence of all tabs; Enter and leaving the field send it, too."""
+def ask_line(sentence: str) -> DeltaGenerator:
+    """Draws the sentence of all tabs, and returns its row; Enter and leaving the field send it, too."""
     st.space("small")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
+    with row:
         selection.bound(
             "prompt",
             value=sentence,
@@ -99,6 +102,7 @@ def ask_line(sentence: str) -> None:
             label_visibility="collapsed",
         )
         st.button("Ask", type="primary", key="ask.ask")
+    return row
 
 
 def gap(view: View, prompt: str) -> None:
@@ -279,7 +283,7 @@ DRAWN = {
 
 def draw(view: View) -> None:
     sentence = first_sentence(view)
-    ask_line(sentence)
+    page_bert.offer(view, ask_line(sentence))
     answer_in_tabs(view, sentence)
 
 

@@ -40,7 +40,7 @@ from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.looks import head_name, set_name
 from probing.kernel.figures.yardsticks import MODES, above
 from probing.kernel.metric import RANKS
-from probing.kernel.models.names import HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
+from probing.kernel.models.names import BERT, HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
 from probing.kernel.store.stored import fact_runs
 from probing.terms import METRICS
 
@@ -115,14 +115,14 @@ LOST_HOW = (
 
 
 def with_usual_lines(view: View) -> View:
-    """The view with the usual lines: base, control and the two models with the clearest findings; of own facts, all."""
+    """The view with the usual lines: BERT, base, control and the two with the clearest findings; all of own facts."""
     if selection.current().models or not PROBE_SETS.keys() & {*view.chosen.probe_sets}:
         return view
     runs = view.runs.drop_duplicates("model").set_index("model")
     clearest = [finding.model for finding in findings(view)[:2]]
     bases = {str(runs["base"].get(model) or model) for model in clearest}
-    lines = {*clearest, *bases, *view.controls}
-    models = tuple(model for model in view.colours if model in lines)
+    lines = {BERT, *clearest, *bases, *view.controls}
+    models = tuple(sorted((model for model in view.colours if model in lines), key=lambda model: model != BERT))
     return replace(view, chosen=replace(view.chosen, models=models)) if clearest else view
 
 

@@ -144,10 +144,10 @@ def draw_models(view: View) -> None:
         return
     st.markdown(
         "**nesia-mini is a small demonstration model, not BERT**, so that every page works on any machine; it knows"
-        " what its training text states. This command probes BERT-base on the same facts; every page then offers it."
-        " In place of `all` it takes a file of your own facts, or a folder in LAMA's layout."
+        " what its training text states. This command downloads BERT-base and asks it the same facts; the pages then"
+        " begin with it."
     )
-    blocks.command_line(blocks.BERT_COMMAND)
+    blocks.command_line("python -m probing bert")
     scored = view.read(learned)
     table = models.drop_duplicates("model").merge(scored.drop(columns=["base", "objective"]), on="model", how="left")
     table.insert(0, "short", table["model"].map(view.label))

@@ -168,6 +168,10 @@ _LAST = {
         "Probe your model and its base on your facts, one command after the other; resumable, the page Your model shows"
         " the run.",
     ),
+    "bert": Command(
+        "probing.own_model.commands",
+        "Download BERT-base and ask it all facts that ship; resumable, the pages then begin with it.",
+    ),
     "own-report": Command(
         "probing.own_model.commands",
         "Write one page in plain words on what your model knows of your facts, as HTML.",

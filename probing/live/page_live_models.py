@@ -135,11 +135,6 @@ def bases(offered: dict[str, Choice], chosen: Choice) -> list[str]:
     return [choice.name for choice in others if choice.here and not base_of(choice) and not _why_no_head(choice)]
 
 
-def pick(name: str, offered: dict[str, Choice]) -> str:
-    """The name if it is in the menu, else the first of the menu."""
-    return name if name in offered else next(iter(offered))
-
-
 def missing_shipped(model: str) -> bool:
     return any(
         entry.name == model and entry.shipped and not Path(entry.location).is_dir() for entry in read_registry().models

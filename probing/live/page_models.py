@@ -22,7 +22,7 @@ from probing.kernel.app.texts import Markdown, escape, filled, listing
 from probing.kernel.errors import ProbingError, PromptError
 from probing.kernel.fact import MASK
 from probing.kernel.files import State, cache_folder
-from probing.kernel.models.names import LOGIT_LENS
+from probing.kernel.models.names import BERT, LOGIT_LENS
 from probing.live import page_live_models as live_models
 from probing.live.page_examples import base_runs
 from probing.live.page_live_models import Choice
@@ -97,9 +97,22 @@ def chosen(view: View, most: int = MAX_MODELS) -> list[Choice]:
 
 
 def first(view: View) -> str:
-    """Name of the model that is chosen, by default Home's."""
-    usual = str(base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
-    return live_models.pick(selection.current().live_model or usual, live_models.choices())
+    """Name of the model that is chosen, by default ``usual``."""
+    name, offered = selection.current().live_model, live_models.choices()
+    return name if name in offered else usual(view, offered) or next(iter(offered))
+
+
+def usual(view: View, offered: Mapping[str, Choice]) -> str:
+    """The model of this machine that is asked if none is chosen: BERT, else Home's, else the menu's first."""
+    names = BERT, str(base_runs(view)["model"].iloc[0]) if len(view.runs) else ""
+    return next((name for name in (*names, *offered) if name in offered and offered[name].here), "")
+
+
+def usual_choices(view: View) -> list[Choice]:
+    """That model and, of what is on this machine, its base or one that was fine-tuned from it."""
+    offered = live_models.choices()
+    names = (name := usual(view, offered)) and [name, _partner(view, offered, name)]
+    return [offered[one] for one in names if one and offered[one].here]
 
 
 def is_named(view: View, choice: Choice) -> bool:

@@ -1,7 +1,9 @@
 """What a model is, by its ``config.json`` and its files: no weight is read, and no heavy library is loaded."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +51,11 @@ class CheckedModel:
         """Architecture and sizes in words."""
         return f"{self.kind}, {self.depth} layers of {self.hidden:,}, vocabulary of {self.vocabulary:,} tokens"
 
-    def seconds(self, facts: int, speed: float) -> float:
-        """Roughly how long a probe of all layers takes; ``speed``: operations per second of a matrix product here."""
+    def seconds(self, facts: float) -> float:
+        """Roughly how long a probe of all layers takes on this machine's processor."""
         of_layer = 8 * self.hidden**2 + 4 * self.hidden * self.intermediate
         head = 2 * (self.depth + 1) * self.vocabulary * self.hidden
-        return _START + facts * (_PIECES * self.depth * of_layer + head) / (speed * _REACHED)
+        return _START + facts * (_PIECES * self.depth * of_layer + head) / (_speed() * _REACHED)
 
     def shape(self, base: "CheckedModel | None" = None) -> Shape:
         """What it has in common with its base, which has its tokenizer, too, if it has none of its own."""
@@ -109,6 +111,20 @@ def _base_of_adapter(folder: Path, base: str) -> CheckedModel:
     except ModelError as error:
         why = f"the base of {folder}, {lent.location}, cannot be used: {error}"
         raise ModelError(f"{why}; name another ({spelled('base')})") from error
+
+
+@cache
+def _speed() -> float:
+    """Operations per second of a product of matrices on this machine."""
+    import numpy as np
+
+    matrix, seconds = np.ones((768, 768), dtype=np.float32), []
+    # The first one starts the threads; of the others the fastest was disturbed least.
+    for _ in range(20):
+        began = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - began)
+    return 2 * 768**3 / min(seconds)
 
 
 def refuse_unfit(name: str, base: str) -> None:

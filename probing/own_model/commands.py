@@ -15,9 +15,9 @@ from probing.kernel.files import result_folders
 from probing.kernel.models.names import find_entry
 from probing.kernel.options import spelled
 from probing.kernel.registry import name_in_files
-from probing.own_model.check import in_bytes, refuse_unfit
-from probing.own_model.requests import OwnReportRequest, OwnRequest
-from probing.own_model.run import OwnRun, Wish, carry_out, find_run, placed, prepare
+from probing.own_model.check import in_bytes, in_minutes, refuse_unfit
+from probing.own_model.requests import BertRequest, OwnReportRequest, OwnRequest
+from probing.own_model.run import OwnRun, Wish, carry_out, find_run, placed, prepare, prepare_bert
 
 
 class What(StrEnum):
@@ -108,6 +108,30 @@ def _prepared(request: OwnRequest) -> OwnRun:
         others=tuple(placed(model) for model in request.also),
     )
     return prepare(wish, content, request.facts.suffix)
+
+
+@command(BertRequest)
+def bert(request: BertRequest) -> None:
+    """Download BERT-base and ask it all facts that ship, one command after the other; resumable, the pages then begin
+    with it.
+
+    The commands' output goes to `log.txt` in the folder of the run, below `cache/own-runs`.
+    """
+    from probing.own_model.bert import expected, share
+
+    seconds = () if request.download else expected()
+    run = prepare_bert(ask=not request.download, expected=sum(seconds))
+    for step, takes in zip(run.state.wish.steps, ("440 MB, once", *map(in_minutes, seconds)), strict=True):
+        typer.echo(f"{step.line}  # {takes}")
+    if request.plan:
+        return
+    if not request.share or not run.whole:
+        carry_out(run.id, typer.echo)
+    if request.share:
+        share(request.share, typer.echo)
+        typer.echo(f"shared; it is taken with: python -m probing pull --from-folder {request.share}")
+    else:
+        typer.echo("done: the pages begin with it; python -m probing ask also takes --model bert-base-uncased")
 
 
 @command(OwnReportRequest)

@@ -1,13 +1,11 @@
 """The form: model, base and facts, each checked when typed, how long it takes, and the button that runs it."""
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import numpy as np
 import streamlit as st
 
 from probing.choices import OwnModelSelection
@@ -256,7 +254,7 @@ def _button(wish: Wish, models_asked: Sequence[Named], given: Given, sizes: Sequ
     """Draws the button, and how long the run takes if the sizes of the models that are asked are known."""
     seconds = 0.0
     if all(named.model for named in models_asked):
-        seconds = sum(named.model.seconds(n, _speed()) for named in models_asked if named.model for n in sizes)
+        seconds = sum(named.model.seconds(n) for named in models_asked if named.model for n in sizes)
     with st.container(horizontal=True, vertical_alignment="center"):
         ready = all(named.fine for named in models_asked)
         if st.button("Run", type="primary", key="own_model.run", disabled=not ready, icon=":material/play_arrow:"):
@@ -301,18 +299,6 @@ def _facts() -> Given | None:
         st.warning(filled(words, run=code(other.id), name=facts.probe_set, free=free), icon=":material/label:")
         return None
     return Given(Path(name).name, content, facts)
-
-
-@st.cache_resource(show_spinner=False)
-def _speed() -> float:
-    """Operations per second of a product of matrices on this machine."""
-    matrix = np.ones((768, 768), dtype=np.float32)
-    # The first product starts the threads, which takes many times as long as a product.
-    matrix @ matrix
-    began = time.perf_counter()
-    for _ in range(3):
-        matrix @ matrix
-    return 3 * 2 * 768**3 / (time.perf_counter() - began)
 
 
 @st.cache_data(show_spinner=False)

@@ -22,7 +22,7 @@ from probing.live.page_live_models import Choice
 from probing.own_model import run as background
 from probing.own_model.check import in_bytes, in_minutes
 from probing.own_model.report import OwnResult
-from probing.own_model.run import OwnRun
+from probing.own_model.run import OfBert, OwnRun
 from probing.own_model.space import Entry, delete, list_entries
 
 #: Seconds between two looks at a run that is at work.
@@ -54,8 +54,9 @@ def _at_work(run_id: str, may_act: bool) -> None:
     """The progress of a run; when it ends, the whole page is drawn again, with its result."""
     run = background.find_run(run_id)
     if not run.running:
-        st.session_state[_ENDED] = True
-        if run.status == background.DONE:
+        own = not isinstance(run.state.wish, OfBert)
+        st.session_state[_ENDED] = own
+        if own and run.status == background.DONE:
             selection.put(my_run=run_id, own_tab="ways" if run.state.wish.line else "facts")
         st.rerun()
     steps, left = run.state.wish.steps, run.seconds_left
@@ -86,15 +87,20 @@ def _ended(run: OwnRun, may_act: bool) -> None:
     with st.container(horizontal=True):
         if not run.whole and st.button("Resume", key="own_model.resume", icon=":material/play_arrow:"):
             _start(background.start, run)
-        with st.popover("Delete this run", icon=":material/delete:"):
-            st.markdown(
-                "The copy of your facts and the log are deleted. The result leaves this page, and stays on all others."
-            )
-            if st.button("Delete", key="own_model.delete"):
-                background.forget(run)
-                selection.put(my_run="")
-                st.rerun()
+        if not isinstance(run.state.wish, OfBert):
+            _delete(run)
     _log(run)
+
+
+def _delete(run: OwnRun) -> None:
+    with st.popover("Delete this run", icon=":material/delete:"):
+        st.markdown(
+            "The copy of your facts and the log are deleted. The result leaves this page, and stays on all others."
+        )
+        if st.button("Delete", key="own_model.delete"):
+            background.forget(run)
+            selection.put(my_run="")
+            st.rerun()
 
 
 _LINE = "Of the facts that the base knows. Dashed: the score of a model that finetune made."

@@ -44,6 +44,20 @@ class OwnRequest(Options):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BertRequest(Options):
+    """What of BERT is brought to this machine, or given on."""
+
+    download: Annotated[bool, Option("Download it only.")] = False
+    plan: Annotated[bool, Option("Print the commands with the time that they take here, and run none.")] = False
+    share: Annotated[Path | None, Option("Write its answers to this folder, for `push` and `pull`.")] = None
+
+    def check(self) -> None:
+        """Raises an ``OptionError`` if what is to be shared is not asked."""
+        if self.download and self.share:
+            raise OptionError(f"got {spelled('download')} with {spelled('share')}; answers are shared: leave one out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class OwnReportRequest(Options):
     """The report of a probed model."""
 

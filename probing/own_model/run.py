@@ -1,4 +1,4 @@
-"""Runs of own models in the background: what is asked, by which commands; they survive the page's server."""
+"""Runs of own models, and of BERT, in the background: what is asked, by which commands; they survive the server."""
 
 import hashlib
 import os
@@ -17,13 +17,14 @@ from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import ValidationError
+from pydantic import SerializeAsAny, ValidationError
 
-from probing.facts.requests import INDEPENDENT
+from probing.facts.requests import CARRIED, INDEPENDENT
 from probing.kernel.errors import JobError, LockError
-from probing.kernel.files import absolute_environment, atomic_text, cache_folder
+from probing.kernel.fact import PHRASES
+from probing.kernel.files import absolute_environment, atomic_text, cache_folder, runs_folder
 from probing.kernel.locks import exclusive_lock, is_held
-from probing.kernel.models.names import LOGIT_LENS, find_entry, own_model_folders
+from probing.kernel.models.names import BERT, LOGIT_LENS, find_entry, own_model_folders
 from probing.kernel.options import spelled
 from probing.kernel.provenance import Frozen, canonical_json
 from probing.kernel.registry import REPOSITORY
@@ -112,6 +113,45 @@ class Wish(Frozen):
         """The same with another file of facts."""
         return self.model_copy(update={"facts": str(path)})
 
+    def command(self, run_id: str) -> tuple[str, ...]:
+        """The words after ``python -m probing`` that carry it out."""
+        return "own", "--resume", run_id
+
+
+#: Facts of each group of the sample.
+SAMPLE = 100
+#: What of BERT the pages show: title, and the words of ``probe``. Three best tokens, as of the shipped models.
+SHOWN_OF_BERT = (
+    ("the facts with an answer of one word", ("--facts", "all", "--head", LOGIT_LENS, "--top", "3")),
+    ("the facts with longer answers", ("--facts", PHRASES, "--head", LOGIT_LENS, "--measure", INDEPENDENT)),
+    ("a sample: does it go by what a layer shows?", ("--facts", TREX, "--measure", CARRIED, "--sample", str(SAMPLE))),
+)
+
+
+def bert_folder() -> Path:
+    """Where its runs on the shipped facts are, apart from those on facts of the user's, which are not shared."""
+    return runs_folder() / BERT
+
+
+class OfBert(Wish):
+    """The download of BERT and, if ``ask``, all questions whose answers the pages show."""
+
+    model: str = BERT
+    facts: str = ""
+    called: str = ""
+    ask: bool
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The commands in their order; each skips what it finds done."""
+        probe = ("probe", "--model", self.model, "--out", str(bert_folder()))
+        asked = [Step(f"Ask it {title}", (*probe, *words)) for title, words in SHOWN_OF_BERT if self.ask]
+        return Step(f"Download {self.model}", ("fetch", self.model)), *asked
+
+    def command(self, run_id: str) -> tuple[str, ...]:
+        """The words after ``python -m probing`` that carry it out."""
+        return "bert", *(() if self.ask else ("--download",))
+
 
 def placed(model: str) -> str:
     """A model as commands name it in any folder: a folder by its absolute path, other names unchanged."""
@@ -134,7 +174,7 @@ _BAR = re.compile(r"(\d{1,3})%\|")
 class State(Frozen):
     """What is known of a run; ``created`` is in UTC, ``expected`` and ``seconds`` are of its commands."""
 
-    wish: Wish
+    wish: SerializeAsAny[OfBert | Wish]
     created: str
     #: Of the process that runs it, or ran it last; 0 before.
     pid: int = 0
@@ -247,8 +287,20 @@ def prepare(wish: Wish, content: bytes, suffix: str, expected: float = 0.0) -> O
     if not (folder / _STATE).is_file():
         folder.mkdir(parents=True, exist_ok=True)
         facts.write_bytes(content)
+    return _made(folder, wish.with_facts(facts), expected)
+
+
+def prepare_bert(*, ask: bool, expected: float = 0.0) -> OwnRun:
+    """The run that downloads BERT and, if ``ask``, asks it; made if it is new. ``expected``: seconds."""
+    wish = OfBert(ask=ask)
+    return _made(own_runs_folder() / wish.key(b""), wish, expected)
+
+
+def _made(folder: Path, wish: Wish, expected: float) -> OwnRun:
+    if not (folder / _STATE).is_file():
+        folder.mkdir(parents=True, exist_ok=True)
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        _save(folder, State(wish=wish.with_facts(facts), created=created, expected=expected))
+        _save(folder, State(wish=wish, created=created, expected=expected))
     return find_run(folder.name)
 
 
@@ -272,6 +324,17 @@ def find_run(run_id: str) -> OwnRun:
 
 
 def own_runs() -> list[OwnRun]:
+    """The runs of own models whose state can be read, newest first."""
+    return [run for run in all_runs() if not isinstance(run.state.wish, OfBert)]
+
+
+def bert_run() -> OwnRun | None:
+    """The run of BERT that was begun last, if any; one at work before others."""
+    runs = [run for run in all_runs() if isinstance(run.state.wish, OfBert)]
+    return next((run for run in runs if run.running), runs[0] if runs else None)
+
+
+def all_runs() -> list[OwnRun]:
     """All runs whose state can be read, newest first."""
     runs = []
     for path in own_runs_folder().glob(f"*/{_STATE}"):
@@ -282,12 +345,12 @@ def own_runs() -> list[OwnRun]:
 
 def start(run: OwnRun) -> None:
     """Starts a run, or resumes it, as a process that outlives this one; refused while a run is at work."""
-    if busy := [other.id for other in own_runs() if other.running]:
+    if busy := [other.id for other in all_runs() if other.running]:
         raise JobError(f"the run {busy[0]} is at work; one run works at a time: wait until it ends, or cancel it")
     _save(run.folder, run.state.model_copy(update={"outcome": "", "error": ""}))
     with (run.folder / _LOG).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "probing", "own", "--resume", run.id],
+            [sys.executable, "-m", "probing", *run.state.wish.command(run.id)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -90,7 +90,8 @@ def card(
     else:
         kinds = kinds_of(what)
         title = f"{' and '.join(kind.title for kind in kinds).capitalize()} of {origin.name}"
-        about = "\n\n".join((kind.about or "").strip().partition("\n\n")[0].replace("``", "`") for kind in kinds)
+        abouts = ((kind.about or "").strip().partition("\n\n")[0].replace("``", "`") for kind in kinds)
+        about = "\n\n".join(dict.fromkeys(abouts))
         made_by = " and ".join(f"`python -m probing {kind.command}`" for kind in kinds)
         sizes: dict[str, int] = {}
         for path in folder.rglob("*.parquet"):

@@ -24,7 +24,6 @@ from probing.kernel.app.texts import (
     without_server_folders,
 )
 
-BERT_COMMAND = "python -m probing probe --model bert-base-uncased --facts all"
 PROBE_COMMAND = "python -m probing probe --model nesia-mini --facts all --head tied"
 FINETUNE_COMMAND = "python -m probing finetune --model nesia-mini --objective qa-squad-1"
 MAX_ROWS = 5000

@@ -11,6 +11,7 @@ from probing.kernel.errors import RegistryError
 from probing.kernel.fact import PROBE_SETS
 from probing.kernel.figures.theme import model_colours
 from probing.kernel.models.names import (
+    BERT,
     FULL,
     HEADS,
     LEAST_SQUARES,
@@ -161,7 +162,8 @@ def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]
 
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
-    order = {"model": list(looks_of(runs).colours), "head": heads, "probe_set": sets}
+    models = sorted(looks_of(runs).colours, key=lambda name: name != BERT)
+    order = {"model": models, "head": heads, "probe_set": sets}
     overview = _overview(runs, order, {column: keep(field, order[column]) for column, field in ONE_OF_SEVERAL.items()})
     several: dict[str, Any] = {field: tuple(overview[column]) for column, field in ONE_OF_SEVERAL.items()}
     fitted = replace(chosen, **several)
@@ -185,15 +187,15 @@ def _overview(
 ) -> dict[str, list[str]]:
     """What an overview lays over each other: the names that the user chose, or a column's default.
 
-    A default offers only names that have a run with the chosen ones, and a user's own models and facts only if one of
-    them is chosen; of the kinds of heads it is the one that most models have. Each chosen model has at least one line:
-    its kind of head and its probe set are shown, too.
+    A default offers only names that have a run with the chosen ones, BERT first, and a user's own models and facts only
+    if one of them is chosen; of the kinds of heads it is the one that most models have. Each chosen model has at least
+    one line: its kind of head and its probe set are shown, too.
     """
     there, looks = runs, looks_of(runs)
     for column, names in chosen.items():
         there = there[there[column].isin(names)] if names else there
     there = there if len(there) else runs
-    own = {*looks.added, *(name for name in order["probe_set"] if name not in PROBE_SETS)}
+    own = {*looks.added, *(name for name in order["probe_set"] if name not in PROBE_SETS)} - {BERT}
     if not own & {*chosen["model"], *chosen["probe_set"]}:
         shipped = there[~there["model"].isin(own) & ~there["probe_set"].isin(own)]
         there = shipped if len(shipped) else there

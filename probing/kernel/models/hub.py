@@ -197,11 +197,19 @@ _SMALL = [
 ]
 
 
-class _NoBar(tqdm):
-    """Small files are downloaded without a progress bar."""
+class _Bar(tqdm):
+    """Weights are downloaded with a progress bar, as in all commands also where it is written to a file."""
+
+    disabled = False
 
     def __init__(self, *args: Any, **settings: Any):
-        super().__init__(*args, **settings | {"disable": True})  # type: ignore[no-untyped-call]
+        super().__init__(*args, **settings | {"disable": self.disabled})  # type: ignore[no-untyped-call]
+
+
+class _NoBar(_Bar):
+    """Small files are downloaded without one."""
+
+    disabled = True
 
 
 @dataclass(frozen=True)
@@ -230,7 +238,7 @@ class Snapshot:
                 " file or in shards"
             )
         for name in chosen:
-            self._file(name)
+            self._file(name, tqdm_class=_Bar)
         for name in chosen:
             self._check(name, sums.get(name) or self._sum_of_blob(name))
         return [self.folder / name for name in chosen]
@@ -291,7 +299,7 @@ class Snapshot:
         what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
         if not self.local_only and not constants.HF_HUB_OFFLINE:
             log.warning("%s; it is downloaded again", what)
-            self._file(name, force_download=True)
+            self._file(name, force_download=True, tqdm_class=_Bar)
             if file_sha256(path) == expected:
                 return
         for damaged in (path.parent / path.readlink(), path) if path.is_symlink() else (path,):

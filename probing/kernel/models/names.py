@@ -19,6 +19,8 @@ from probing.kernel.recipe import FinetuneRecipe, variant_of
 from probing.kernel.registry import ModelEntry, Registry, name_in_files, name_of_model, read_registry
 
 TIED, LOGIT_LENS, FULL, LEAST_SQUARES, TUNED_LENS = "tied", "logit_lens", "full", "least_squares", "tuned_lens"
+#: The model of the registry that pages begin with once it, or results of it, are on this machine.
+BERT = "bert-base-uncased"
 
 
 @dataclass(frozen=True)
