@@ -12,6 +12,7 @@ from probing.kernel.app import selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.selection import PAGE_FIELDS, RunChoice, from_query, to_query, unknown_names
 from probing.kernel.figures.looks import fit, overlaid
+from probing.kernel.models.names import BERT
 from probing.kernel.store.stored import one_run_each
 
 assert choices, "the import declares what is chosen on each page"
@@ -235,6 +236,12 @@ def test_an_own_run_changes_no_default_view(model, head, probe_set):
     own = added(model, head, probe_set, "" if model == "nesia-mini" else "nesia-mini")
     assert fit(RunChoice(), runs(*shipped(), own)) == fit(RunChoice(), runs(*shipped()))
     assert fit(RunChoice(), runs(own))[0].probe_sets == (probe_set,)
+
+
+def test_bert_comes_first_once_it_was_asked_what_ships():
+    table = runs(*shipped(), added(BERT, "logit_lens", "trex"), added("mine", "logit_lens", "trex"))
+    chosen, _ = fit(RunChoice(), table)
+    assert chosen.models[0] == chosen.model == BERT and "nesia-mini" in chosen.models and "mine" not in chosen.models
 
 
 def test_a_chosen_probe_set_or_head_shows_the_models_that_have_it():
