@@ -1,5 +1,5 @@
-"""Every command and every Python block that README and the documents print runs as printed on a stranger's machine: from
-an empty folder and empty caches, with nothing to reach but the stand-ins of the hub and of the data sets' owners.
+"""Every command and every block of Python that README and the documents print runs word by word: from an empty folder
+and empty caches, with nothing to reach but the stand-ins of the hub and of the data sets' owners.
 """
 
 import os
