@@ -130,13 +130,13 @@ def write_model(folder: Path, says: str = "paris") -> Path:
 
 
 def write_repository(folder: Path) -> Path:
-    """The repository with every twelfth fact, and tiny models in the place of those that ship, of which nothing is
+    """The repository with every third fact, and tiny models in the place of those that ship, of which nothing is
     stored and nothing trained; the fine-tuned ones say another word than their base.
     """
     shipped = ROOT / "data" / "facts"
     for path in [shipped / "relations.toml", *shipped.rglob("*.jsonl")]:
         (there := folder / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
-        there.write_text("".join(path.read_text().splitlines(True)[:: 12 if path.suffix == ".jsonl" else 1]))
+        there.write_text("".join(path.read_text().splitlines(True)[:: 3 if path.suffix == ".jsonl" else 1]))
     (folder / "data" / "published").symlink_to(ROOT / "data" / "published")
     for entry in read_registry(REGISTRY).models:
         if entry.shipped:
