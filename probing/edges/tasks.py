@@ -146,10 +146,12 @@ OPEN_TASKS = ("pos", "dependencies", "srl", "proto-roles", "relations")
 
 
 def train_command(model: str) -> str:
-    """The commands that train the probes of a model, on tasks whose data anybody may fetch."""
-    data = dict.fromkeys(data_set for name in OPEN_TASKS for data_set in EDGE_TASKS[name].data_set)
+    """The commands that train the probes of a model, on tasks whose data anybody can download."""
+    # EWT's PropBank has no address.
+    tasks = [name for name in OPEN_TASKS if name != "srl"]
+    data = dict.fromkeys(data_set for name in tasks for data_set in EDGE_TASKS[name].data_set)
     fetch = f"python -m probing fetch {' '.join(data)}"
-    return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(OPEN_TASKS)}"
+    return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(tasks)}"
 
 
 def read_task(name: str, downloads: Path) -> tuple[EdgeTask, TaskData]:

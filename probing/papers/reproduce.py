@@ -332,8 +332,25 @@ def _tasks(request: ReproduceRequest) -> tuple[str, ...]:
     return tasks
 
 
+def _with_data(plan: Plan) -> tuple[str, ...]:
+    """The tasks; of ``all`` those whose data are here, among the local copies, or can be downloaded."""
+    if plan.request.tasks != ("all",) or plan.request.source is not None:
+        return plan.tasks
+    there = {
+        entry.name
+        for entry in plan.registry.data
+        if not entry.made or (cache_folder() / "downloads" / entry.name).is_dir()
+    }
+    return tuple(task for task in plan.tasks if there.issuperset(EDGE_TASKS[task].data_set))
+
+
 def _fetch_edge_tasks(plan: Plan, say: Say) -> None:
-    fetch(plan, [name for task in plan.tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
+    tasks = _with_data(plan)
+    for task in plan.tasks:
+        if task not in tasks:
+            name = EDGE_TASKS[task].data_set[0]
+            say(f"  {task}: left out; {name} cannot be downloaded, see: python -m probing fetch {name}")
+    fetch(plan, [name for task in tasks if task in EDGE_TASKS for name in EDGE_TASKS[task].data_set], say)
 
 
 def _train_edge_probes(plan: Plan, say: Say) -> None:
@@ -342,7 +359,12 @@ def _train_edge_probes(plan: Plan, say: Say) -> None:
     for encoder in (TRAINED, RANDOM):
         say(f"  {base}, {encoder} encoder:")
         edges_request = EdgesRequest(
-            base, plan.tasks, encoder=encoder, seeds=request.seeds, device=request.device, executor=request.executor
+            base,
+            _with_data(plan),
+            encoder=encoder,
+            seeds=request.seeds,
+            device=request.device,
+            executor=request.executor,
         )
         train_edges(edges_request, say)
 

@@ -56,12 +56,12 @@ class Repository:
     commits: dict[str, dict[str, File]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
 
-    def commit(self, files: Mapping[str, bytes]) -> str:
-        """Adds and replaces files, moves the main branch; returns the commit."""
+    def commit(self, files: Mapping[str, bytes], sha: str = "") -> str:
+        """Adds and replaces files, moves the main branch; returns the commit, whose name may be given."""
         before = self.refs.get("main", "")
         now = self.commits.get(before, {}) | {path: File(path, content) for path, content in files.items()}
         listed = "".join(f"{path} {file.blob}\n" for path, file in sorted(now.items()))
-        sha = hashlib.sha1(f"{self.kind} {self.name} {before} {listed}".encode()).hexdigest()
+        sha = sha or hashlib.sha1(f"{self.kind} {self.name} {before} {listed}".encode()).hexdigest()
         self.commits[sha], self.refs["main"] = now, sha
         return sha
 
