@@ -1,4 +1,4 @@
-"""A stranger's first hour with BERT: from an empty cache, with only a stand-in of the hub, by clicks and by commands."""
+"""A stranger's first hour with BERT: from an empty cache, with a stand-in of the hub, by clicks and by commands."""
 
 import os
 import re
@@ -50,6 +50,7 @@ def test_from_home_to_berts_results_and_on_to_somebody_else(browser, tmp_path, m
         page.get_by_role("button", name="Cancel").click()
         page.get_by_text("The run was cancelled").wait_for()
         page.get_by_role("button", name="Resume").click()
+        page.get_by_role("button", name="Cancel").wait_for()
         page.get_by_role("button", name="Cancel").wait_for(state="detached")
         for path in ("/", "/Ask"):
             page.goto(url + path)
@@ -58,7 +59,7 @@ def test_from_home_to_berts_results_and_on_to_somebody_else(browser, tmp_path, m
             assert f"{BERT} says" in page.inner_text("body")
         page.goto(f"{url}/Layers")
         settle(page)
-        assert page.get_by_text(re.compile(f"{BERT} (goes|rises|knows)")).count()
+        assert BERT in page.inner_text(".st-key-answer")
         page.close()
     hub.close()
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
