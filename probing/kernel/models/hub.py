@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,10 +14,19 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from huggingface_hub import HfApi, constants, get_cached_repo_tree, hf_hub_download, snapshot_download
+import httpx2
+from huggingface_hub import (
+    HfApi,
+    constants,
+    get_cached_repo_tree,
+    get_hf_file_metadata,
+    hf_hub_download,
+    hf_hub_url,
+    snapshot_download,
+)
 from huggingface_hub.errors import (
     CachedRepoTreeNotFoundError,
-    EntryNotFoundError,
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
@@ -29,10 +39,19 @@ from huggingface_hub.errors import (
     RevisionResolutionError,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import parse_ratelimit_headers, tqdm
+from huggingface_hub.utils import (
+    WeakFileLock,
+    build_hf_headers,
+    get_session,
+    hf_raise_for_status,
+    parse_ratelimit_headers,
+    set_client_factory,
+    tqdm,
+)
+from huggingface_hub.utils._http import default_client_factory
 
 from probing.kernel.errors import ModelError
-from probing.kernel.files import cannot_write, file_sha256, no_room
+from probing.kernel.files import cannot_write, file_sha256, no_room, rename_file
 from probing.kernel.models.checkpoint import ADAPTER, ModelFiles, check_files, chosen_weights, has_tokenizer
 from probing.kernel.provenance import LOCAL
 
@@ -73,9 +92,13 @@ def joint_weights_id(weights: str, base_weights: str) -> str:
 # The library would query the hub for its user agent, even if all files are on this machine.
 constants.HF_HUB_DISABLE_TELEMETRY = True
 
-#: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise
-#: ``RuntimeError``.
-HUB_ERRORS = (OSError, HTTPError, EntryNotFoundError, RevisionResolutionError, HFValidationError, RuntimeError)
+#: What the hub's library raises: an answer that is no hub's makes it fail in any way, Xet's transfers in a
+#: ``RuntimeError``, and the variables of a proxy in an ``ImportError`` or a ``ValueError``.
+HUB_ERRORS = (Exception,)
+#: Seconds of silence after which a server is taken for gone; the library itself waits for ever for some answers.
+LONGEST_SILENCE = 60.0
+#: A connection that ends on its way, after which another try can succeed.
+_BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 TRIES = 4
 #: Seconds before the second try; each further wait is twice as long, or as long as the hub asks for.
 FIRST_WAIT = 1.0
@@ -85,10 +108,26 @@ LONGEST_WAIT = 60.0
 _PASSING = {408, 429, 500, 502, 503, 504}
 
 
-def patiently(call: Callable[[], T]) -> T:
-    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised.
+def _client() -> httpx2.Client:
+    """The library's client, which waits for no answer longer than ``LONGEST_SILENCE``."""
 
-    The library itself repeats transfers and lists of files only, not the first question for a repository.
+    def bounded(request: httpx2.Request) -> None:
+        limits = request.extensions["timeout"]
+        request.extensions["timeout"] = {name: min(limits[name] or LONGEST_SILENCE, LONGEST_SILENCE) for name in limits}
+
+    client = default_client_factory()
+    client.event_hooks["request"].append(bounded)
+    return client
+
+
+set_client_factory(_client)
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """The result of a call of the hub's library, tried again if the hub is busy or the connection breaks; its last
+    error is raised.
+
+    The library itself repeats the questions for files and their lists only, not the first one for a repository.
     """
     for number in range(1, TRIES):
         try:
@@ -96,10 +135,11 @@ def patiently(call: Callable[[], T]) -> T:
         except HUB_ERRORS as error:
             answer = next((cause.response for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
             wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(answer) if answer else 0.0)
-            if answer is None or answer.status_code not in _PASSING or wait > LONGEST_WAIT:
+            passing = answer.status_code in _PASSING if answer else any(isinstance(e, _BROKEN) for e in _chain(error))
+            if not passing or wait > LONGEST_WAIT or isinstance(error, LocalEntryNotFoundError):
                 raise
-            words = "the hub answers with HTTP %d; try %d of %d follows in %.0f s"
-            log.warning(words, answer.status_code, number + 1, TRIES, wait)
+            why = f"answers with HTTP {answer.status_code}" if answer else "broke off the connection"
+            log.warning("the hub %s; try %d of %d follows in %.0f s", why, number + 1, TRIES, wait)
             time.sleep(wait)
     return call()
 
@@ -120,7 +160,8 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         page = f"{constants.ENDPOINT}/{'datasets/' if kind != 'model' else ''}{name}"
         return f"{name} is gated: ask for access at {page}, then log in with `hf auth login`"
     if isinstance(error, RevisionNotFoundError):
-        return f"{name} has no revision {revision or 'main'}; expected a branch, a tag or a commit of it"
+        asked = revision or "main"
+        return f"{name} has no revision {asked}; expected a branch, a tag or a commit of it, such as --revision main"
     if isinstance(error, RepositoryNotFoundError):
         return f"the hub has no public {kind} {name}; check the name, or log in with `hf auth login` if it is private"
     if isinstance(error, OfflineModeIsEnabled):
@@ -132,14 +173,26 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
     if isinstance(error, HTTPError):
         broken = f"{type(error).__name__}: {_first_line(error)}"
         return (
-            f"the connection to {constants.ENDPOINT} failed ({broken}); check it and repeat the command: downloaded"
-            " files are kept"
+            f"the connection to {constants.ENDPOINT}{_by_proxy()} failed ({broken}); check it and repeat the command:"
+            " what was downloaded is kept"
         )
     if isinstance(error, LocalEntryNotFoundError | RevisionResolutionError) and not (
         error.__cause__ or error.__context__
     ):
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
+    if isinstance(error, FileMetadataError | ValueError | LookupError | TypeError | AttributeError | AssertionError):
+        return (
+            f"{constants.ENDPOINT}{_by_proxy()} gives an answer for {name} that is none of the hub"
+            f" ({_first_line(error)[:100]}); a network that asks for a login first does that: open a page in a browser,"
+            " then repeat the command"
+        )
     return None
+
+
+def _by_proxy() -> str:
+    """The variable that sends requests through a proxy, in words; empty if none does."""
+    names = (name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"))
+    return next((f", by the proxy of {name}," for name in names if os.getenv(name) or os.getenv(name.lower())), "")
 
 
 def _of_status(error: HfHubHTTPError, name: str) -> str | None:
@@ -160,7 +213,9 @@ def _of_status(error: HfHubHTTPError, name: str) -> str | None:
         )
     if status >= 500:
         return f"the hub is not available (HTTP {status}); repeat the command later"
-    return None
+    if isinstance(error, RemoteEntryNotFoundError):
+        return None
+    return f"{constants.ENDPOINT}{_by_proxy()} answers with HTTP {status} for {name}; check HF_ENDPOINT, if it is set"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -204,6 +259,72 @@ class _NoBar(tqdm):
         super().__init__(*args, **settings | {"disable": True})  # type: ignore[no-untyped-call]
 
 
+_LIBRARY = "bertnesia-explorer"
+
+
+def _resume(hub_id: str, name: str, revision: str) -> str:
+    """Downloads a file of a commit into the hub's cache and gives its path; what an earlier try left is continued.
+
+    The library alone begins such a file again. It finds the bytes under the name that it gives them itself.
+    """
+    url = hf_hub_url(hub_id, name, revision=revision)
+    told = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT, library_name=_LIBRARY)
+    if told.size and told.etag and _SUM.fullmatch(told.etag):
+        folder, cache = repo_folder_name(repo_id=hub_id, repo_type="model"), Path(constants.HF_HUB_CACHE)
+        blob, lock = cache / folder / "blobs" / told.etag, cache / ".locks" / folder / f"{told.etag}.lock"
+        for path in (blob, lock):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with WeakFileLock(lock):
+            if not blob.exists():
+                _bring_rest(url, blob.with_suffix(".part"), told.size, name)
+                rename_file(blob.with_suffix(".part"), blob)
+    return hf_hub_download(hub_id, name, revision=revision)
+
+
+def _bring_rest(url: str, half: Path, size: int, name: str) -> None:
+    """Downloads what a file lacks of its ``size`` bytes; all of it, if the server ignores where it ends."""
+    with half.open("ab") as stream:
+        if (there := stream.tell()) == size:
+            return
+        headers = build_hf_headers(library_name=_LIBRARY) | {"Accept-Encoding": "identity", "Range": f"bytes={there}-"}
+        with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as answer:
+            hf_raise_for_status(answer)
+            begins = there if answer.headers.get("Content-Range", "").startswith(f"bytes {there}-") else 0
+            if (length := int(answer.headers.get("Content-Length", size - begins))) != size - begins:
+                raise ValueError(f"{length:,} bytes of {name}, expected {size - begins:,}")
+            stream.truncate(begins)
+            with tqdm(desc=name, total=size, initial=begins, unit="B", unit_scale=True, disable=None) as bar:
+                for part in answer.iter_raw():
+                    bar.update(stream.write(part))
+
+
+#: How the hub's cache calls a file: by its sha256, or by Git's name of its bytes.
+_SUM = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def sum_of_blob(path: Path) -> str:
+    """The checksum that the hub's cache calls a file by; empty if the cache holds no links."""
+    blob = path.readlink().name if path.is_symlink() else ""
+    return blob if _SUM.fullmatch(blob) else ""
+
+
+def damaged_sum(path: Path, expected: str) -> str:
+    """The checksum of a file that has not the expected one, a ``sum_of_blob``, and is deleted; else empty."""
+    if not expected:
+        return ""
+    if len(expected) == 64:
+        found = [file_sha256(path)]
+    else:
+        content = path.read_bytes()
+        # A mirror may give the sha1 of the bytes alone.
+        found = [hashlib.sha1(start + content).hexdigest() for start in (b"blob %d\0" % len(content), b"")]
+    if expected in found:
+        return ""
+    for damaged in (path.parent / path.readlink(), path) if path.is_symlink() else (path,):
+        damaged.unlink(missing_ok=True)
+    return found[0]
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A model at a commit, with the folder of its files on this machine."""
@@ -214,14 +335,16 @@ class Snapshot:
     local_only: bool
 
     def bring(self) -> list[Path]:
-        """The weight files in order; what is missing is downloaded, and the weights compared with the hub's sums.
+        """The weight files in order; what is missing is downloaded, and all files are compared with the hub's sums.
 
         A file with another checksum is downloaded once more. ModelError: it cannot be downloaded or is damaged, or the
         model has no weights that can be read.
         """
         if not self.local_only:
             self._request(snapshot_download, allow_patterns=_SMALL, ignore_patterns="*/*", tqdm_class=_NoBar)
-        names, sums = self._listed()
+        names = self._listed()
+        for path in sorted(path for pattern in _SMALL for path in self.folder.glob(pattern)):
+            self.check(path.name)
         chosen = chosen_weights(names, self._shards)
         if not chosen:
             raise ModelError(
@@ -232,12 +355,12 @@ class Snapshot:
         for name in chosen:
             self._file(name)
         for name in chosen:
-            self._check(name, sums.get(name) or self._sum_of_blob(name))
+            self.check(name)
         return [self.folder / name for name in chosen]
 
     def is_complete(self) -> bool:
         """Whether the weights are on this machine; all other files are downloaded before them."""
-        chosen = chosen_weights(self._listed()[0], self._shards)
+        chosen = chosen_weights(self._listed(), self._shards)
         return bool(chosen) and all((self.folder / name).is_file() for name in chosen)
 
     def weight_bytes(self) -> int:
@@ -251,15 +374,13 @@ class Snapshot:
         ending = ".safetensors" if any(name.startswith("model.safetensors") for name in sizes) else ".bin"
         return sum(sizes[name] for name in whole) or sum(size for name, size in sizes.items() if name.endswith(ending))
 
-    def _listed(self) -> tuple[set[str], dict[str, str]]:
-        """The commit's files, and the sha256 of large ones; without the hub's list, those on this machine."""
+    def _listed(self) -> set[str]:
+        """The commit's files; without the hub's list, those on this machine."""
         try:
             tree = get_cached_repo_tree(self.hub_id, revision=self.commit)
         except CachedRepoTreeNotFoundError:
-            return {path.name for path in self.folder.iterdir() if path.is_file()}, {}
-        return {file.path for file in tree if "/" not in file.path}, {
-            file.path: file.lfs.sha256 for file in tree if file.lfs is not None
-        }
+            return {path.name for path in self.folder.iterdir() if path.is_file()}
+        return {file.path for file in tree if "/" not in file.path}
 
     def _shards(self, index: str) -> Sequence[str]:
         """The files that a list of shards names."""
@@ -273,29 +394,35 @@ class Snapshot:
                 f"{index} of {self.hub_id} cannot be read ({error!r}); expected transformers' list of shards"
             ) from error
 
-    def _file(self, name: str, **more: Any) -> Path:
-        """A file of the commit, downloaded if it is missing."""
-        return Path(self._request(hf_hub_download, name, local_files_only=self.local_only, **more))
+    def _file(self, name: str) -> None:
+        """Downloads a file of the commit if it is missing, in several tries as long as further bytes arrive."""
+        while not self.local_only and not constants.HF_HUB_OFFLINE and not (self.folder / name).exists():
+            before = self._arrived()
+            try:
+                self._request(_resume, name)
+            except ModelError:
+                if self._arrived() <= before:
+                    raise
+        self._request(hf_hub_download, name, local_files_only=self.local_only)
 
-    def _sum_of_blob(self, name: str) -> str:
-        """The sha256 that the hub's cache calls a large file by; empty if the cache holds no links."""
-        path = self.folder / name
-        blob = path.readlink().name if path.is_symlink() else ""
-        return blob if re.fullmatch("[0-9a-f]{64}", blob) else ""
+    def _arrived(self) -> int:
+        """Bytes of files that are not whole yet."""
+        return sum(path.stat().st_size for path in (self.folder.parents[1] / "blobs").glob("*.part"))
 
-    def _check(self, name: str, expected: str) -> None:
+    def check(self, name: str) -> None:
         """Raises a ``ModelError`` if a file has another checksum, also after a second download; then it is deleted."""
         path = self.folder / name
-        if not expected or (got := file_sha256(path)) == expected:
-            return
-        what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
-        if not self.local_only and not constants.HF_HUB_OFFLINE:
-            log.warning("%s; it is downloaded again", what)
-            self._file(name, force_download=True)
-            if file_sha256(path) == expected:
+        expected = sum_of_blob(path)
+        for again in (not self.local_only and not constants.HF_HUB_OFFLINE, False):
+            if not (got := damaged_sum(path, expected)):
                 return
-        for damaged in (path.parent / path.readlink(), path) if path.is_symlink() else (path,):
-            damaged.unlink(missing_ok=True)
+            kind = "sha256" if len(expected) == 64 else "sha1"
+            has = f"{name} of {self.hub_id} has {kind} {got[:12]}"
+            what = f"{has}, the hub has {expected[:12]}: the download is damaged"
+            if not again:
+                break
+            log.warning("%s; it is downloaded again", what)
+            self._file(name)
         raise ModelError(f"{what} and was deleted; download it again with: python -m probing fetch {self.hub_id}")
 
     def _request(self, call: Callable[..., T], *names: str, **options: Any) -> T:
@@ -308,7 +435,7 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
     If the hub cannot be reached, the commit that the hub's cache on this machine has for the revision is taken.
     """
     options: dict[str, Any] = {"local_files_only": local_only}
-    resolve = HfApi(library_name="bertnesia-explorer").resolve_revision
+    resolve = HfApi(library_name=_LIBRARY).resolve_revision
     commit = _request(resolve, hub_id, revision=revision, **options).resolved
     try:
         config = _request(hf_hub_download, hub_id, "config.json", revision=commit, tqdm_class=_NoBar, **options)
@@ -318,7 +445,9 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
         raise ModelError(
             f"{hub_id} has no config.json at commit {commit[:12]}; expected a whole model (an adapter: its folder)"
         ) from error
-    return Snapshot(hub_id, commit, Path(config).parent, local_only)
+    snapshot = Snapshot(hub_id, commit, Path(config).parent, local_only)
+    snapshot.check("config.json")
+    return snapshot
 
 
 def is_on_this_machine(hub_id: str, revision: str | None = None) -> bool:
