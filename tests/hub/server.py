@@ -110,6 +110,14 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def shutdown_request(self, request: Any) -> None:
+        # Without the polite end of a stream, which would come before a reset.
+        self.close_request(request)
+
+
 class Hub:
     """A running stand-in.
 
@@ -127,8 +135,7 @@ class Hub:
         self.moved: dict[tuple[str, str], str] = {}
         self.sent, self.uploaded, self.signed = Counter[str](), dict[str, bytes](), set[str]()
         self.closed = Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
         self.address, self.other_host = (
             f"http://{host}:{self._server.server_port}" for host in ("127.0.0.1", "localhost")
         )
@@ -232,7 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.fault.reset:
             # Nothing is left to send when it is closed.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.connection.shutdown(socket.SHUT_RD if self.fault.reset else socket.SHUT_RDWR)
+        else:
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def _commit(self, kind: str | None, name: str, revision: str, named: bool = False) -> tuple[Repository, str]:
         """Repository and commit, if the user may read it; the hub shows the names of a gated model's files to

@@ -180,13 +180,17 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         error.__cause__ or error.__context__
     ):
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
-    if isinstance(error, FileMetadataError | ValueError | LookupError | TypeError | AttributeError | AssertionError):
+    if isinstance(error, _STRANGE) or (type(error) is OSError and error.errno is None):
         return (
             f"{constants.ENDPOINT}{_by_proxy()} gives an answer for {name} that is none of the hub"
             f" ({_first_line(error)[:100]}); a network that asks for a login first does that: open a page in a browser,"
             " then repeat the command"
         )
     return None
+
+
+#: What the library raises of an answer that is none of the hub; of a file of another size, an ``OSError`` alone.
+_STRANGE = (FileMetadataError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
 
 
 def _by_proxy() -> str:
@@ -284,7 +288,8 @@ def _resume(hub_id: str, name: str, revision: str) -> str:
 def _bring_rest(url: str, half: Path, size: int, name: str) -> None:
     """Downloads what a file lacks of its ``size`` bytes; all of it, if the server ignores where it ends."""
     with half.open("ab") as stream:
-        if (there := stream.tell()) == size:
+        there = stream.tell() if stream.tell() <= size else stream.truncate(0)
+        if there == size:
             return
         headers = build_hf_headers(library_name=_LIBRARY) | {"Accept-Encoding": "identity", "Range": f"bytes={there}-"}
         with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as answer:
@@ -347,6 +352,9 @@ class Snapshot:
             self.check(path.name)
         chosen = chosen_weights(names, self._shards)
         if not chosen:
+            if not self.local_only and not constants.HF_HUB_OFFLINE:
+                # Without the hub's list, the library takes what is on this machine for all and hides the reason.
+                self._request(HfApi(library_name=_LIBRARY).list_repo_files)
             raise ModelError(
                 f"{self.hub_id} has no weights that can be read at commit {self.commit[:12]}: got"
                 f" {', '.join(sorted(names)) or 'no file'}; expected model.safetensors or pytorch_model.bin, in one"
