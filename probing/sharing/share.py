@@ -107,11 +107,11 @@ def described(folder: Path, what: str, model: str, weights: str = "") -> Manifes
 def read_manifest(folder: Path, title: str) -> Manifest:
     """The manifest of a share; a HubError if it is missing, damaged, of another format, or names a path outside."""
     path = folder / MANIFEST
-    if path.is_symlink() and path.is_file():
-        from probing.kernel.models.hub import damaged_sum, sum_of_blob
+    if path.is_symlink():
+        from probing.kernel.models.hub import damage
 
-        if damaged_sum(path, sum_of_blob(path)):
-            raise HubError(f"{MANIFEST} of {title} was damaged on its way; nothing was taken, repeat the command")
+        if found := damage(path):
+            raise HubError(f"{MANIFEST} of {title} {found}; nothing was taken, repeat the command")
     try:
         return Manifest.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:

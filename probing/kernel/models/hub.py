@@ -15,15 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 import httpx2
-from huggingface_hub import (
-    HfApi,
-    constants,
-    get_cached_repo_tree,
-    get_hf_file_metadata,
-    hf_hub_download,
-    hf_hub_url,
-    snapshot_download,
-)
+from huggingface_hub import HfApi, constants, get_cached_repo_tree, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
     CachedRepoTreeNotFoundError,
     FileMetadataError,
@@ -38,7 +30,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
     RevisionResolutionError,
 )
-from huggingface_hub.file_download import repo_folder_name
+from huggingface_hub.file_download import get_hf_file_metadata, hf_hub_url, repo_folder_name
 from huggingface_hub.utils import (
     WeakFileLock,
     build_hf_headers,
@@ -113,7 +105,7 @@ def _client() -> httpx2.Client:
 
     def bounded(request: httpx2.Request) -> None:
         limits = request.extensions["timeout"]
-        request.extensions["timeout"] = {name: min(limits[name] or LONGEST_SILENCE, LONGEST_SILENCE) for name in limits}
+        limits.update((name, min(limit or LONGEST_SILENCE, LONGEST_SILENCE)) for name, limit in [*limits.items()])
 
     client = default_client_factory()
     client.event_hooks["request"].append(bounded)
@@ -180,7 +172,9 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         error.__cause__ or error.__context__
     ):
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
-    if isinstance(error, _STRANGE) or (type(error) is OSError and error.errno is None):
+    # A plain ``OSError`` says that a file has another size than the hub named.
+    strange = isinstance(error, FileMetadataError | ValueError | LookupError | TypeError | AssertionError)
+    if strange or type(error) is OSError:
         return (
             f"{constants.ENDPOINT}{_by_proxy()} gives an answer for {name} that is none of the hub"
             f" ({_first_line(error)[:100]}); a network that asks for a login first does that: open a page in a browser,"
@@ -189,14 +183,10 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
     return None
 
 
-#: What the library raises of an answer that is none of the hub; of a file of another size, an ``OSError`` alone.
-_STRANGE = (FileMetadataError, ValueError, LookupError, TypeError, AttributeError, AssertionError)
-
-
 def _by_proxy() -> str:
     """The variable that sends requests through a proxy, in words; empty if none does."""
-    names = (name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"))
-    return next((f", by the proxy of {name}," for name in names if os.getenv(name) or os.getenv(name.lower())), "")
+    names = [name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY") if {name, name.lower()} & {*os.environ}]
+    return f", by the proxy of {names[0]}," if names else ""
 
 
 def _of_status(error: HfHubHTTPError, name: str) -> str | None:
@@ -263,71 +253,52 @@ class _NoBar(tqdm):
         super().__init__(*args, **settings | {"disable": True})  # type: ignore[no-untyped-call]
 
 
-_LIBRARY = "bertnesia-explorer"
+def _resume(hub_id: str, name: str, revision: str) -> None:
+    """Downloads a file of a commit to where the hub's library finds it; what an earlier try left is continued.
 
-
-def _resume(hub_id: str, name: str, revision: str) -> str:
-    """Downloads a file of a commit into the hub's cache and gives its path; what an earlier try left is continued.
-
-    The library alone begins such a file again. It finds the bytes under the name that it gives them itself.
+    The library alone throws away what it has when a download fails.
     """
-    url = hf_hub_url(hub_id, name, revision=revision)
-    told = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT, library_name=_LIBRARY)
-    if told.size and told.etag and _SUM.fullmatch(told.etag):
-        folder, cache = repo_folder_name(repo_id=hub_id, repo_type="model"), Path(constants.HF_HUB_CACHE)
-        blob, lock = cache / folder / "blobs" / told.etag, cache / ".locks" / folder / f"{told.etag}.lock"
-        for path in (blob, lock):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(lock):
-            if not blob.exists():
-                _bring_rest(url, blob.with_suffix(".part"), told.size, name)
-                rename_file(blob.with_suffix(".part"), blob)
-    return hf_hub_download(hub_id, name, revision=revision)
+    url, folder = hf_hub_url(hub_id, name, revision=revision), repo_folder_name(repo_id=hub_id, repo_type="model")
+    told = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+    blob = Path(constants.HF_HUB_CACHE, folder, "blobs", str(told.etag))
+    with WeakFileLock(Path(constants.HF_HUB_CACHE, ".locks", folder, f"{blob.name}.lock")):
+        if not blob.exists():
+            _bring_rest(url, blob.with_suffix(".part"), told.size or 0, name)
+            rename_file(blob.with_suffix(".part"), blob)
 
 
 def _bring_rest(url: str, half: Path, size: int, name: str) -> None:
-    """Downloads what a file lacks of its ``size`` bytes; all of it, if the server ignores where it ends."""
+    """Downloads what a file lacks of its bytes; all of them, if the server ignores where it ends."""
     with half.open("ab") as stream:
         there = stream.tell() if stream.tell() <= size else stream.truncate(0)
-        if there == size:
+        if size and there == size:
             return
-        headers = build_hf_headers(library_name=_LIBRARY) | {"Accept-Encoding": "identity", "Range": f"bytes={there}-"}
+        headers = build_hf_headers() | {"Accept-Encoding": "identity", "Range": f"bytes={there}-"}
         with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as answer:
             hf_raise_for_status(answer)
-            begins = there if answer.headers.get("Content-Range", "").startswith(f"bytes {there}-") else 0
-            if (length := int(answer.headers.get("Content-Length", size - begins))) != size - begins:
-                raise ValueError(f"{length:,} bytes of {name}, expected {size - begins:,}")
+            begins = there if answer.status_code == 206 else 0
+            if (length := begins + int(answer.headers.get("Content-Length", size - begins))) != size:
+                raise ValueError(f"{length:,} bytes of {name}, expected {size:,}")
             stream.truncate(begins)
             with tqdm(desc=name, total=size, initial=begins, unit="B", unit_scale=True, disable=None) as bar:
                 for part in answer.iter_raw():
                     bar.update(stream.write(part))
 
 
-#: How the hub's cache calls a file: by its sha256, or by Git's name of its bytes.
-_SUM = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-def sum_of_blob(path: Path) -> str:
-    """The checksum that the hub's cache calls a file by; empty if the cache holds no links."""
+def damage(path: Path) -> str:
+    """How a file differs from the checksum that the hub's cache calls it by, if so; then it is deleted."""
     blob = path.readlink().name if path.is_symlink() else ""
-    return blob if _SUM.fullmatch(blob) else ""
-
-
-def damaged_sum(path: Path, expected: str) -> str:
-    """The checksum of a file that has not the expected one, a ``sum_of_blob``, and is deleted; else empty."""
-    if not expected:
+    if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
         return ""
-    if len(expected) == 64:
-        found = [file_sha256(path)]
-    else:
-        content = path.read_bytes()
-        # A mirror may give the sha1 of the bytes alone.
-        found = [hashlib.sha1(start + content).hexdigest() for start in (b"blob %d\0" % len(content), b"")]
-    if expected in found:
+    kind, content = ("sha256", b"") if len(blob) == 64 else ("sha1", path.read_bytes())
+    # A small file has the name that Git gives it; a mirror may take the sum of the bytes alone.
+    small = [hashlib.sha1(start + content).hexdigest() for start in (b"blob %d\0" % len(content), b"")]
+    sums = [file_sha256(path)] if kind == "sha256" else small
+    if blob in sums:
         return ""
-    for damaged in (path.parent / path.readlink(), path) if path.is_symlink() else (path,):
-        damaged.unlink(missing_ok=True)
-    return found[0]
+    for damaged in (path.parent / path.readlink(), path):
+        damaged.unlink()
+    return f"has {kind} {sums[0][:12]}, the hub has {blob[:12]}: the download is damaged"
 
 
 @dataclass(frozen=True)
@@ -352,9 +323,9 @@ class Snapshot:
             self.check(path.name)
         chosen = chosen_weights(names, self._shards)
         if not chosen:
-            if not self.local_only and not constants.HF_HUB_OFFLINE:
+            if not self.local_only:
                 # Without the hub's list, the library takes what is on this machine for all and hides the reason.
-                self._request(HfApi(library_name=_LIBRARY).list_repo_files)
+                self._request(HfApi(library_name="bertnesia-explorer").list_repo_files)
             raise ModelError(
                 f"{self.hub_id} has no weights that can be read at commit {self.commit[:12]}: got"
                 f" {', '.join(sorted(names)) or 'no file'}; expected model.safetensors or pytorch_model.bin, in one"
@@ -403,35 +374,20 @@ class Snapshot:
             ) from error
 
     def _file(self, name: str) -> None:
-        """Downloads a file of the commit if it is missing, in several tries as long as further bytes arrive."""
-        while not self.local_only and not constants.HF_HUB_OFFLINE and not (self.folder / name).exists():
-            before = self._arrived()
-            try:
-                self._request(_resume, name)
-            except ModelError:
-                if self._arrived() <= before:
-                    raise
+        """Downloads a file of the commit if it is missing."""
+        if not self.local_only and not (self.folder / name).exists():
+            self._request(_resume, name)
         self._request(hf_hub_download, name, local_files_only=self.local_only)
-
-    def _arrived(self) -> int:
-        """Bytes of files that are not whole yet."""
-        return sum(path.stat().st_size for path in (self.folder.parents[1] / "blobs").glob("*.part"))
 
     def check(self, name: str) -> None:
         """Raises a ``ModelError`` if a file has another checksum, also after a second download; then it is deleted."""
-        path = self.folder / name
-        expected = sum_of_blob(path)
-        for again in (not self.local_only and not constants.HF_HUB_OFFLINE, False):
-            if not (got := damaged_sum(path, expected)):
-                return
-            kind = "sha256" if len(expected) == 64 else "sha1"
-            has = f"{name} of {self.hub_id} has {kind} {got[:12]}"
-            what = f"{has}, the hub has {expected[:12]}: the download is damaged"
-            if not again:
-                break
-            log.warning("%s; it is downloaded again", what)
+        if (found := damage(self.folder / name)) and not self.local_only and not constants.HF_HUB_OFFLINE:
+            log.warning("%s of %s %s; it is downloaded again", name, self.hub_id, found)
             self._file(name)
-        raise ModelError(f"{what} and was deleted; download it again with: python -m probing fetch {self.hub_id}")
+            found = damage(self.folder / name)
+        if found:
+            way = f"download it again with: python -m probing fetch {self.hub_id}"
+            raise ModelError(f"{name} of {self.hub_id} {found} and was deleted; {way}")
 
     def _request(self, call: Callable[..., T], *names: str, **options: Any) -> T:
         return _request(call, self.hub_id, *names, revision=self.commit, **options)
@@ -443,7 +399,7 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
     If the hub cannot be reached, the commit that the hub's cache on this machine has for the revision is taken.
     """
     options: dict[str, Any] = {"local_files_only": local_only}
-    resolve = HfApi(library_name=_LIBRARY).resolve_revision
+    resolve = HfApi(library_name="bertnesia-explorer").resolve_revision
     commit = _request(resolve, hub_id, revision=revision, **options).resolved
     try:
         config = _request(hf_hub_download, hub_id, "config.json", revision=commit, tqdm_class=_NoBar, **options)
