@@ -185,7 +185,7 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
 
 def _by_proxy() -> str:
     """The variable that sends requests through a proxy, in words; empty if none does."""
-    names = [name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY") if {name, name.lower()} & {*os.environ}]
+    names = [name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY") if os.getenv(name) or os.getenv(name.lower())]
     return f", by the proxy of {names[0]}," if names else ""
 
 
@@ -262,8 +262,9 @@ def _resume(hub_id: str, name: str, revision: str) -> None:
     told = get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     blob = Path(constants.HF_HUB_CACHE, folder, "blobs", str(told.etag))
     with WeakFileLock(Path(constants.HF_HUB_CACHE, ".locks", folder, f"{blob.name}.lock")):
-        if not blob.exists():
-            _bring_rest(url, blob.with_suffix(".part"), told.size or 0, name)
+        # Of an unknown number of bytes, no rest is known.
+        if told.size and not blob.exists():
+            _bring_rest(url, blob.with_suffix(".part"), told.size, name)
             rename_file(blob.with_suffix(".part"), blob)
 
 
@@ -271,7 +272,7 @@ def _bring_rest(url: str, half: Path, size: int, name: str) -> None:
     """Downloads what a file lacks of its bytes; all of them, if the server ignores where it ends."""
     with half.open("ab") as stream:
         there = stream.tell() if stream.tell() <= size else stream.truncate(0)
-        if size and there == size:
+        if there == size:
             return
         headers = build_hf_headers() | {"Accept-Encoding": "identity", "Range": f"bytes={there}-"}
         with get_session().stream("GET", url, headers=headers, timeout=constants.HF_HUB_DOWNLOAD_TIMEOUT) as answer:
@@ -287,7 +288,7 @@ def _bring_rest(url: str, half: Path, size: int, name: str) -> None:
 
 def damage(path: Path) -> str:
     """How a file differs from the checksum that the hub's cache calls it by, if so; then it is deleted."""
-    blob = path.readlink().name if path.is_symlink() else ""
+    blob = path.readlink().name if path.is_symlink() and path.exists() else ""
     if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
         return ""
     kind, content = ("sha256", b"") if len(blob) == 64 else ("sha1", path.read_bytes())
