@@ -40,8 +40,8 @@ LONGEST_WAIT = 60.0
 TIMEOUT = 60.0
 #: Status codes below 500 after which another try can succeed: time-out, too early, too many requests.
 _PASSING = {408, 425, 429}
-#: Errors of an address, for which another try is no use.
-_WRONG_ADDRESS = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, urllib.error.URLError)
+#: Errors of an address, or of that of a proxy (the last two), for which another try is no use.
+_WRONG_ADDRESS = (httpx2.InvalidURL, httpx2.UnsupportedProtocol, urllib.error.URLError, ImportError, ValueError)
 
 
 def download(url: str, target: Path) -> None:

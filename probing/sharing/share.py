@@ -106,8 +106,14 @@ def described(folder: Path, what: str, model: str, weights: str = "") -> Manifes
 
 def read_manifest(folder: Path, title: str) -> Manifest:
     """The manifest of a share; a HubError if it is missing, damaged, of another format, or names a path outside."""
+    path = folder / MANIFEST
+    if path.is_symlink():
+        from probing.kernel.models.hub import damage
+
+        if found := damage(path):
+            raise HubError(f"{MANIFEST} of {title} {found}; nothing was taken, repeat the command")
     try:
-        return Manifest.model_validate_json((folder / MANIFEST).read_bytes())
+        return Manifest.model_validate_json(path.read_bytes())
     except FileNotFoundError as error:
         raise HubError(f"{title} has no {MANIFEST}; expected what `probing push` wrote") from error
     except ValidationError as error:

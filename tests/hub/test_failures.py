@@ -6,9 +6,8 @@ import sys
 
 import pytest
 
-from probing.kernel.errors import HubError, ModelError, ProbingError
-from probing.kernel.models.load import load_encoder
-from tests.hub import contents
+from probing.kernel.errors import HubError, ProbingError, RegistryError
+from probing.kernel.fetch import download
 
 COMMANDS = {
     "ask": ("ask", "Paris is in [MASK].", "--model", "org/one", "--device", "cpu"),
@@ -76,15 +75,6 @@ def test_a_hub_in_trouble_is_tried_a_few_times_and_then_named_with_its_status(on
 
 
 @pytest.mark.parametrize("command", ["ask", "fetch"])
-def test_a_download_that_breaks_off_for_good_is_no_traceback(online, run, bert, command):
-    online.hub.add("org/one", bert)
-    online.hub.fails("^GET /large/", broken_after=0)
-    assert f"{online.hub.address} failed" in said(run, COMMANDS[command])
-    online.hub.faults.clear()
-    run(*COMMANDS[command])
-
-
-@pytest.mark.parametrize("command", ["ask", "fetch"])
 def test_without_the_hub_and_without_a_cached_copy_the_variable_is_named(online, run, command):
     online.offline()
     message = said(run, COMMANDS[command])
@@ -92,14 +82,10 @@ def test_without_the_hub_and_without_a_cached_copy_the_variable_is_named(online,
     assert online.hub.log == []
 
 
-def test_a_half_fetched_model_is_not_taken_for_complete_offline(online, bert):
-    online.hub.add("org/one", contents.as_sharded_bin(bert))
-    online.hub.fails("^GET /large/", broken_after=0)
-    with pytest.raises(ModelError):
-        load_encoder("org/one", device="cpu")
-    online.offline()
-    with pytest.raises(ModelError, match="not in the hub's cache"):
-        load_encoder("org/one", device="cpu")
+def test_a_proxy_that_no_library_can_use_is_named_for_data_sets_too(monkeypatch, tmp_path):
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(RegistryError, match=r"(?i)cannot download http://127\.0\.0\.1:9/file .*proxy"):
+        download("http://127.0.0.1:9/file", tmp_path / "file")
 
 
 def test_no_request_is_logged_on_the_way_to_an_answer(hub, bert, tmp_path):

@@ -110,8 +110,33 @@ def test_no_public_service_is_asked_to_convert_an_owners_weights(online, bert, m
     monkeypatch.delenv("DISABLE_SAFETENSORS_CONVERSION", raising=False)
     online.hub.add("org/tiny-bert", contents.as_bin(bert))
     load_encoder("org/tiny-bert", device="cpu")
-    known = r"^(GET|HEAD) (/api/models/org/tiny-bert(/tree/\w+)?|/org/tiny-bert/resolve/\w+/[\w.]+|/large/\w+)$"
+    known = r"^(GET|HEAD) (/api/(resolve-cache/)?models/org/tiny-bert|/org/tiny-bert/resolve|/large/\w+)(/[\w.]+)*$"
     assert online.hub.log == online.hub.asked(known)
+
+
+@pytest.mark.parametrize("beyond", [False, True], ids=["a part is there", "more than all is there"])
+def test_a_download_goes_on_where_an_earlier_command_left_it(online, run, bert, beyond):
+    online.hub.add("org/tiny-bert", bert)
+    online.hub.fails("^GET /large/", broken_after=20_000, times=1)
+    online.hub.fails("^GET /large/", broken_after=0)
+    with pytest.raises(ModelError, match="what was downloaded is kept"):
+        run("fetch", "org/tiny-bert")
+    online.hub.faults.clear()
+    (part,) = (online.home / "hub").glob("models--*/blobs/*.part")
+    size, sha256 = len(bert[contents.SAFE]), hashlib.sha256(bert[contents.SAFE]).hexdigest()
+    assert part.read_bytes() == bert[contents.SAFE][:20_000]
+    if beyond:
+        part.write_bytes(bytes(size + 1))
+    run("fetch", "org/tiny-bert")
+    assert online.hub.sent[sha256] == size + 20_000 * beyond and not part.exists()
+
+
+def test_a_model_that_moved_is_fetched_by_its_old_name_and_found_offline(online, run, bert):
+    commit = online.hub.add("org/tiny-bert", bert).refs["main"]
+    online.hub.moved["model", "old/tiny-bert"] = "org/tiny-bert"
+    assert commit in run("fetch", "old/tiny-bert").output
+    online.offline()
+    assert load_encoder("old/tiny-bert", device="cpu").revision == commit
 
 
 def test_a_damaged_download_is_fetched_again_and_never_used(online, bert, caplog):
@@ -120,19 +145,6 @@ def test_a_damaged_download_is_fetched_again_and_never_used(online, bert, caplog
     opened = load_encoder("org/tiny-bert", device="cpu")
     assert len(online.hub.asked("^GET /large/")) == 2 and "downloaded again" in caplog.text
     assert opened.weights_id == hashlib.sha256(contents.SAFE.encode() + bert[contents.SAFE]).hexdigest()
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_download_that_stays_damaged_is_deleted_and_named_and_a_healthy_hub_heals_it(online, bert, layout):
-    files = LAYOUTS[layout](bert)
-    online.hub.add("org/tiny-bert", files)
-    online.hub.fails("^GET /large/", corrupt=True)
-    with pytest.raises(
-        ModelError, match=r"(model\.safetensors|pytorch_model.*\.bin) of org/tiny-bert has sha256 .*probing fetch"
-    ):
-        load_encoder("org/tiny-bert", device="cpu")
-    online.hub.faults.clear()
-    assert load_encoder("org/tiny-bert", device="cpu").hub_id == "org/tiny-bert"
 
 
 @pytest.mark.parametrize("listed", [True, False], ids=["with the hub's list", "by the name of the blob"])

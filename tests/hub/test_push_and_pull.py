@@ -1,52 +1,28 @@
-"""Sharing through the hub's library: what it is asked for, one commit of the right kind of repository, and trouble."""
+"""Sharing through the hub: one commit of the right kind of repository, by its owner."""
 
-import inspect
 import json
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import yaml
-from huggingface_hub import HfApi
-from huggingface_hub.errors import HTTPError
 
 from probing.kernel.errors import HubError
-from probing.kernel.files import cache_folder, pulled_folders
+from probing.kernel.files import pulled_folders
 from probing.sharing.card import origin_of_runs
 from tests.hub import contents
 
 PROMPT = "The capital of France is [MASK]."
 FACT = {"subject": "France", "relation": "capital", "object": "Paris", "prompt": PROMPT}
 PUSH = ("push", "predictions", "--model", "tiny-bert", "--licence", "CC0-1.0", "--to", "me/predictions")
-
-
-@pytest.fixture()
-def asked(online, monkeypatch) -> list[tuple[str, dict]]:
-    """The calls by which a push changes the hub, by the library's own signatures; what is uploaded is there."""
-    calls: list[tuple[str, dict]] = []
-    signatures = {name: inspect.signature(getattr(HfApi, name)) for name in ("create_repo", "upload_folder")}
-
-    def noted(name: str, api: HfApi, **given) -> SimpleNamespace:
-        signatures[name].bind(api, **given)
-        calls.append((name, given))
-        key = given["repo_type"], given["repo_id"]
-        made = online.hub.kept.get(key) or online.hub.add(key[1], {".gitattributes": b""}, kind=key[0])
-        if name == "upload_folder":
-            folder = Path(given["folder_path"])
-            files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-            made.commit({name: path.read_bytes() for name, path in files.items()})
-        return SimpleNamespace(oid=made.refs.get("main"))
-
-    for name in signatures:
-        monkeypatch.setattr(HfApi, name, lambda api, _name=name, **given: noted(_name, api, **given))
-    return calls
+COMMITS = "^POST .*/commit/main"
 
 
 @pytest.fixture()
 def probed(online, run, bert, tmp_path):
     """Runs of a model of the hub on the user's own facts: its commit, and where they are."""
     commit = online.hub.add("org/tiny-bert", bert).refs["main"]
+    online.login("me")
     facts = tmp_path / "mine.jsonl"
     facts.write_text(json.dumps(FACT) + "\n")
     run("probe", "--model", "org/tiny-bert", "--facts", facts, "--head", "logit_lens")
@@ -60,13 +36,11 @@ def card(files: dict[str, bytes]) -> tuple[dict, str]:
 
 
 def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_at_the_pinned_commit(
-    asked, online, run, probed, tmp_path, monkeypatch
+    online, run, probed, tmp_path, monkeypatch
 ):
     pushed = run(*PUSH, "--private").output
-    assert [name for name, _ in asked] == ["create_repo", "upload_folder"]
-    assert asked[0][1] == {"repo_id": "me/predictions", "repo_type": "dataset", "private": True, "exist_ok": True}
-    assert asked[1][1]["delete_patterns"] == ["heads/*", "data/*"]
     made = online.hub.kept["dataset", "me/predictions"]
+    assert made.private and len(online.hub.asked(COMMITS)) == 1
     commit = made.refs["main"]
     said, text = card(made.files)
     assert commit in pushed and (said["base_model"], said["license"]) == ("org/tiny-bert", "cc0-1.0")
@@ -76,6 +50,13 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
     (pulled,) = pulled_folders()
     for path in probed.runs.glob("predictions-*"):
         assert (pulled / "data" / path.name).read_bytes() == path.read_bytes()
+    # What a push lacks, it deletes; what is there, it does not upload again.
+    made.commit({"data/old.parquet": b"old"})
+    uploaded = len(online.hub.asked("^PUT "))
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "cache"))
+    run(*PUSH)
+    assert "data/old.parquet" not in made.files and len(online.hub.asked("^PUT ")) == uploaded
+    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
     # The owner goes on; the next pull stays with the commit of the first, whose files the library keeps.
     made.commit({"README.md": b"other"})
     asked_before = len(online.hub.asked("^GET .*/resolve/.*parquet"))
@@ -85,9 +66,8 @@ def test_runs_go_to_a_data_set_whose_card_names_the_models_commit_and_come_back_
         run("pull", "me/predictions", "--revision", "main")
 
 
-def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
-    asked, online, run, bert, tmp_path, monkeypatch
-):
+def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(online, run, bert, tmp_path, monkeypatch):
+    online.login("me")
     made = online.hub.add("org/tiny-bert", bert)
     text = tmp_path / "text.txt"
     text.write_text("The capital of France is Paris and the sun is red and the moon is blue in a city .\n" * 2500)
@@ -107,9 +87,8 @@ def test_heads_go_to_a_model_repository_whose_card_names_the_encoders_commit(
     assert "least_squares heads" in run("ask", PROMPT, *opened, "--head", "least_squares").output
 
 
-def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_named_one(
-    asked, online, run, bert, tmp_path
-):
+def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_named_one(online, run, bert, tmp_path):
+    online.login("me")
     online.hub.add("org/tiny-bert", bert)
     run("probe", "--model", "org/tiny-bert", "--facts", "common_sense", "--head", "logit_lens")
     push = ("push", "predictions", "--model", "tiny-bert", "--to", "me/predictions")
@@ -122,13 +101,13 @@ def test_shipped_facts_are_shared_under_the_models_licence_and_own_ones_under_a_
     (folder / "P19.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     own = ("--facts", folder.parent, "--head", "logit_lens", "--templates", "default")
     run("probe", "--model", "org/tiny-bert", *own)
-    calls = len(asked)
+    before = len(online.hub.asked("^POST"))
     with pytest.raises(HubError, match=r"trex with the prompts default.*--licence"):
         run(*push)
-    assert len(asked) == calls
+    assert len(online.hub.asked("^POST")) == before
 
 
-def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(asked, online, run, probed):
+def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(online, run, probed):
     made = online.hub.add("me/predictions", {"data/train.parquet": b"mine"}, kind="dataset")
     with pytest.raises(HubError, match=r"me/predictions .* holds data/train\.parquet and no manifest\.json"):
         run(*PUSH)
@@ -137,43 +116,8 @@ def test_a_push_deletes_nothing_of_another_share_or_of_a_strangers_repository(as
     made.commit({"manifest.json": json.dumps(other | {"model": "another"}).encode()})
     with pytest.raises(HubError, match="holds predictions of another, which predictions of tiny-bert would replace"):
         run(*PUSH)
-    assert made.files["data/train.parquet"] == b"mine" and [name for name, _ in asked].count("upload_folder") == 1
+    assert made.files["data/train.parquet"] == b"mine" and len(online.hub.asked(COMMITS)) == 1
     run(*PUSH[:-1], "me/others")
-
-
-@pytest.mark.parametrize("broken", ["create_repo", "upload_folder"])
-def test_a_push_that_breaks_off_is_one_line_and_leaves_nothing(asked, online, run, probed, monkeypatch, broken):
-    def breaks_off(api: HfApi, **given) -> None:
-        raise HTTPError("connection reset")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(HfApi, broken, breaks_off)
-        with pytest.raises(HubError, match=r"cannot push to me/predictions .*repeat the command") as refused:
-            run(*PUSH)
-    assert "\n" not in str(refused.value) and not list((cache_folder() / "hub" / "outgoing").glob("*/"))
-    run(*PUSH)
-
-
-def test_a_pull_that_breaks_off_is_one_line_and_the_next_one_mends_what_was_damaged_on_the_way(
-    asked, online, run, probed, tmp_path, monkeypatch
-):
-    run(*PUSH)
-    monkeypatch.setenv("PROBING_CACHE", str(tmp_path / "other"))
-    online.hub.fails("^GET /large/", broken_after=100)
-    with pytest.raises(HubError, match=r"cannot download from me/predictions .* failed") as refused:
-        run("pull", "me/predictions")
-    assert "\n" not in str(refused.value) and "repeat the command" in str(refused.value)
-    online.hub.faults.clear()
-    online.hub.fails("^GET /large/", corrupt=True)
-    with pytest.raises(HubError, match=r"files are damaged .*pull again"):
-        run("pull", "me/predictions")
-    assert pulled_folders() == []
-    online.hub.faults.clear()
-    run("pull", "me/predictions")
-    (pulled,) = pulled_folders()
-    assert {path.name for path in probed.runs.glob("predictions-*")} == {
-        path.name for path in pulled.rglob("predictions-*")
-    }
 
 
 def test_a_card_of_runs_names_one_model_and_its_base():

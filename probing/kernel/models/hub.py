@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,10 +14,11 @@ from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+import httpx2
 from huggingface_hub import HfApi, constants, get_cached_repo_tree, hf_hub_download, snapshot_download
 from huggingface_hub.errors import (
     CachedRepoTreeNotFoundError,
-    EntryNotFoundError,
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
@@ -29,7 +31,12 @@ from huggingface_hub.errors import (
     RevisionResolutionError,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import parse_ratelimit_headers, tqdm
+from huggingface_hub.utils import (
+    parse_ratelimit_headers,
+    set_client_factory,
+    tqdm,
+)
+from huggingface_hub.utils._http import default_client_factory
 
 from probing.kernel.errors import ModelError
 from probing.kernel.files import cannot_write, file_sha256, no_room
@@ -73,9 +80,13 @@ def joint_weights_id(weights: str, base_weights: str) -> str:
 # The library would query the hub for its user agent, even if all files are on this machine.
 constants.HF_HUB_DISABLE_TELEMETRY = True
 
-#: What the hub's library raises. ``HTTPError`` is the base of all errors of a connection; Xet's transfers raise
-#: ``RuntimeError``.
-HUB_ERRORS = (OSError, HTTPError, EntryNotFoundError, RevisionResolutionError, HFValidationError, RuntimeError)
+#: What the hub's library raises: an answer that is no hub's makes it fail in any way, Xet's transfers in a
+#: ``RuntimeError``, and the variables of a proxy in an ``ImportError`` or a ``ValueError``.
+HUB_ERRORS = (Exception,)
+#: Seconds of silence after which a server is taken for gone; the library itself waits for ever for some answers.
+LONGEST_SILENCE = 60.0
+#: A connection that ends on its way, after which another try can succeed.
+_BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 TRIES = 4
 #: Seconds before the second try; each further wait is twice as long, or as long as the hub asks for.
 FIRST_WAIT = 1.0
@@ -85,10 +96,26 @@ LONGEST_WAIT = 60.0
 _PASSING = {408, 429, 500, 502, 503, 504}
 
 
-def patiently(call: Callable[[], T]) -> T:
-    """The result of a call of the hub's library, tried again if the hub is busy; its last error is raised.
+def _client() -> httpx2.Client:
+    """The library's client, which waits for no answer longer than ``LONGEST_SILENCE``."""
 
-    The library itself repeats transfers and lists of files only, not the first question for a repository.
+    def bounded(request: httpx2.Request) -> None:
+        limits = request.extensions["timeout"]
+        limits.update((name, min(limit or LONGEST_SILENCE, LONGEST_SILENCE)) for name, limit in [*limits.items()])
+
+    client = default_client_factory()
+    client.event_hooks["request"].append(bounded)
+    return client
+
+
+set_client_factory(_client)
+
+
+def patiently(call: Callable[[], T]) -> T:
+    """The result of a call of the hub's library, tried again if the hub is busy or the connection breaks; its last
+    error is raised.
+
+    The library itself repeats the questions for files and their lists only, not the first one for a repository.
     """
     for number in range(1, TRIES):
         try:
@@ -96,10 +123,11 @@ def patiently(call: Callable[[], T]) -> T:
         except HUB_ERRORS as error:
             answer = next((cause.response for cause in _chain(error) if isinstance(cause, HfHubHTTPError)), None)
             wait = max(FIRST_WAIT * 2 ** (number - 1), _requested_wait(answer) if answer else 0.0)
-            if answer is None or answer.status_code not in _PASSING or wait > LONGEST_WAIT:
+            passing = answer.status_code in _PASSING if answer else any(isinstance(e, _BROKEN) for e in _chain(error))
+            if not passing or wait > LONGEST_WAIT or isinstance(error, LocalEntryNotFoundError):
                 raise
-            words = "the hub answers with HTTP %d; try %d of %d follows in %.0f s"
-            log.warning(words, answer.status_code, number + 1, TRIES, wait)
+            why = f"answers with HTTP {answer.status_code}" if answer else "broke off the connection"
+            log.warning("the hub %s; try %d of %d follows in %.0f s", why, number + 1, TRIES, wait)
             time.sleep(wait)
     return call()
 
@@ -120,7 +148,8 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         page = f"{constants.ENDPOINT}/{'datasets/' if kind != 'model' else ''}{name}"
         return f"{name} is gated: ask for access at {page}, then log in with `hf auth login`"
     if isinstance(error, RevisionNotFoundError):
-        return f"{name} has no revision {revision or 'main'}; expected a branch, a tag or a commit of it"
+        asked = revision or "main"
+        return f"{name} has no revision {asked}; expected a branch, a tag or a commit of it, such as --revision main"
     if isinstance(error, RepositoryNotFoundError):
         return f"the hub has no public {kind} {name}; check the name, or log in with `hf auth login` if it is private"
     if isinstance(error, OfflineModeIsEnabled):
@@ -132,14 +161,28 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
     if isinstance(error, HTTPError):
         broken = f"{type(error).__name__}: {_first_line(error)}"
         return (
-            f"the connection to {constants.ENDPOINT} failed ({broken}); check it and repeat the command: downloaded"
-            " files are kept"
+            f"the connection to {constants.ENDPOINT}{_by_proxy()} failed ({broken}); check it and repeat the command:"
+            " whole files are kept"
         )
     if isinstance(error, LocalEntryNotFoundError | RevisionResolutionError) and not (
         error.__cause__ or error.__context__
     ):
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
+    # A plain ``OSError`` says that a file has another size than the hub named.
+    strange = isinstance(error, FileMetadataError | ValueError | LookupError | TypeError | AssertionError)
+    if strange or type(error) is OSError:
+        return (
+            f"{constants.ENDPOINT}{_by_proxy()} gives an answer for {name} that is none of the hub"
+            f" ({_first_line(error)[:100]}); a network that asks for a login first does that: open a page in a browser,"
+            " then repeat the command"
+        )
     return None
+
+
+def _by_proxy() -> str:
+    """The variable that sends requests through a proxy, in words; empty if none does."""
+    names = [name for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY") if os.getenv(name) or os.getenv(name.lower())]
+    return f", by the proxy of {names[0]}," if names else ""
 
 
 def _of_status(error: HfHubHTTPError, name: str) -> str | None:
@@ -160,7 +203,9 @@ def _of_status(error: HfHubHTTPError, name: str) -> str | None:
         )
     if status >= 500:
         return f"the hub is not available (HTTP {status}); repeat the command later"
-    return None
+    if isinstance(error, RemoteEntryNotFoundError):
+        return None
+    return f"{constants.ENDPOINT}{_by_proxy()} answers with HTTP {status} for {name}; check HF_ENDPOINT, if it is set"
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -212,6 +257,21 @@ class _NoBar(_Bar):
     disabled = True
 
 
+def damage(path: Path) -> str:
+    """How a file differs from the checksum that the hub's cache calls it by, if so; then it is deleted."""
+    blob = path.readlink().name if path.is_symlink() and path.exists() else ""
+    if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
+        return ""
+    large, size = len(blob) == 64, path.stat().st_size
+    # A small file has the name that Git gives it.
+    got = file_sha256(path) if large else hashlib.sha1(b"blob %d\0" % size + path.read_bytes()).hexdigest()
+    if got == blob:
+        return ""
+    for damaged in (path.parent / path.readlink(), path):
+        damaged.unlink()
+    return f"has {'sha256' if large else 'sha1'} {got[:12]}, the hub has {blob[:12]}: the download is damaged"
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """A model at a commit, with the folder of its files on this machine."""
@@ -222,30 +282,35 @@ class Snapshot:
     local_only: bool
 
     def bring(self) -> list[Path]:
-        """The weight files in order; what is missing is downloaded, and the weights compared with the hub's sums.
+        """The weight files in order; what is missing is downloaded, and all files are compared with the hub's sums.
 
         A file with another checksum is downloaded once more. ModelError: it cannot be downloaded or is damaged, or the
         model has no weights that can be read.
         """
         if not self.local_only:
             self._request(snapshot_download, allow_patterns=_SMALL, ignore_patterns="*/*", tqdm_class=_NoBar)
-        names, sums = self._listed()
+        names = self._listed()
+        for path in sorted(path for pattern in _SMALL for path in self.folder.glob(pattern)):
+            self.check(path.name)
         chosen = chosen_weights(names, self._shards)
         if not chosen:
+            if not self.local_only:
+                # Without the hub's list, the library takes what is on this machine for all and hides the reason.
+                self._request(HfApi(library_name="bertnesia-explorer").list_repo_files)
             raise ModelError(
                 f"{self.hub_id} has no weights that can be read at commit {self.commit[:12]}: got"
                 f" {', '.join(sorted(names)) or 'no file'}; expected model.safetensors or pytorch_model.bin, in one"
                 " file or in shards"
             )
         for name in chosen:
-            self._file(name, tqdm_class=_Bar)
+            self._file(name)
         for name in chosen:
-            self._check(name, sums.get(name) or self._sum_of_blob(name))
+            self.check(name)
         return [self.folder / name for name in chosen]
 
     def is_complete(self) -> bool:
         """Whether the weights are on this machine; all other files are downloaded before them."""
-        chosen = chosen_weights(self._listed()[0], self._shards)
+        chosen = chosen_weights(self._listed(), self._shards)
         return bool(chosen) and all((self.folder / name).is_file() for name in chosen)
 
     def weight_bytes(self) -> int:
@@ -259,15 +324,13 @@ class Snapshot:
         ending = ".safetensors" if any(name.startswith("model.safetensors") for name in sizes) else ".bin"
         return sum(sizes[name] for name in whole) or sum(size for name, size in sizes.items() if name.endswith(ending))
 
-    def _listed(self) -> tuple[set[str], dict[str, str]]:
-        """The commit's files, and the sha256 of large ones; without the hub's list, those on this machine."""
+    def _listed(self) -> set[str]:
+        """The commit's files; without the hub's list, those on this machine."""
         try:
             tree = get_cached_repo_tree(self.hub_id, revision=self.commit)
         except CachedRepoTreeNotFoundError:
-            return {path.name for path in self.folder.iterdir() if path.is_file()}, {}
-        return {file.path for file in tree if "/" not in file.path}, {
-            file.path: file.lfs.sha256 for file in tree if file.lfs is not None
-        }
+            return {path.name for path in self.folder.iterdir() if path.is_file()}
+        return {file.path for file in tree if "/" not in file.path}
 
     def _shards(self, index: str) -> Sequence[str]:
         """The files that a list of shards names."""
@@ -281,30 +344,19 @@ class Snapshot:
                 f"{index} of {self.hub_id} cannot be read ({error!r}); expected transformers' list of shards"
             ) from error
 
-    def _file(self, name: str, **more: Any) -> Path:
-        """A file of the commit, downloaded if it is missing."""
-        return Path(self._request(hf_hub_download, name, local_files_only=self.local_only, **more))
+    def _file(self, name: str) -> None:
+        """Downloads a file of the commit if it is missing."""
+        self._request(hf_hub_download, name, local_files_only=self.local_only, tqdm_class=_Bar)
 
-    def _sum_of_blob(self, name: str) -> str:
-        """The sha256 that the hub's cache calls a large file by; empty if the cache holds no links."""
-        path = self.folder / name
-        blob = path.readlink().name if path.is_symlink() else ""
-        return blob if re.fullmatch("[0-9a-f]{64}", blob) else ""
-
-    def _check(self, name: str, expected: str) -> None:
+    def check(self, name: str) -> None:
         """Raises a ``ModelError`` if a file has another checksum, also after a second download; then it is deleted."""
-        path = self.folder / name
-        if not expected or (got := file_sha256(path)) == expected:
-            return
-        what = f"{name} of {self.hub_id} has sha256 {got[:12]}, the hub has {expected[:12]}: the download is damaged"
-        if not self.local_only and not constants.HF_HUB_OFFLINE:
-            log.warning("%s; it is downloaded again", what)
-            self._file(name, force_download=True, tqdm_class=_Bar)
-            if file_sha256(path) == expected:
-                return
-        for damaged in (path.parent / path.readlink(), path) if path.is_symlink() else (path,):
-            damaged.unlink(missing_ok=True)
-        raise ModelError(f"{what} and was deleted; download it again with: python -m probing fetch {self.hub_id}")
+        if (found := damage(self.folder / name)) and not self.local_only and not constants.HF_HUB_OFFLINE:
+            log.warning("%s of %s %s; it is downloaded again", name, self.hub_id, found)
+            self._file(name)
+            found = damage(self.folder / name)
+        if found:
+            way = f"download it again with: python -m probing fetch {self.hub_id}"
+            raise ModelError(f"{name} of {self.hub_id} {found} and was deleted; {way}")
 
     def _request(self, call: Callable[..., T], *names: str, **options: Any) -> T:
         return _request(call, self.hub_id, *names, revision=self.commit, **options)
@@ -326,7 +378,9 @@ def open_snapshot(hub_id: str, revision: str | None = None, local_only: bool = F
         raise ModelError(
             f"{hub_id} has no config.json at commit {commit[:12]}; expected a whole model (an adapter: its folder)"
         ) from error
-    return Snapshot(hub_id, commit, Path(config).parent, local_only)
+    snapshot = Snapshot(hub_id, commit, Path(config).parent, local_only)
+    snapshot.check("config.json")
+    return snapshot
 
 
 def is_on_this_machine(hub_id: str, revision: str | None = None) -> bool:
