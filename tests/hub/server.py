@@ -11,7 +11,6 @@ import json
 import re
 import socket
 import struct
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -126,14 +125,13 @@ class Hub:
         faults: what goes wrong; a fault that is used up stays without effect.
         log: ``METHOD PATH`` of the requests so far.
         moved: kind and old name of repositories -> the name that the hub leads to.
-        sent: sha256 of large files -> bytes of them that were sent.
     """
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], Repository] = {}
         self.faults, self.log, self._lock = list[Fault](), list[str](), Lock()
         self.moved: dict[tuple[str, str], str] = {}
-        self.sent, self.uploaded, self.signed = Counter[str](), dict[str, bytes](), set[str]()
+        self.uploaded, self.signed = dict[str, bytes](), set[str]()
         self.closed = Event()
         self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"hub": self}))
         self.address, self.other_host = (
@@ -389,7 +387,5 @@ class _Handler(BaseHTTPRequestHandler):
         for begins in range(0, len(body), step):
             self.hub.closed.wait(0.02 if self.fault.slow else 0)
             self.wfile.write(body[begins : begins + step])
-        with self.hub._lock:
-            self.hub.sent[self.path.removeprefix("/large/").partition("?")[0]] += len(body)
         if self.fault.broken_after is not None:
             self._break_off()

@@ -25,7 +25,7 @@ def two(online, bert):
 
 
 def answered(run, *words) -> str:
-    return run("ask", PROMPT, "--model", "org/tiny-bert", "--head", "logit_lens", "--device", "cpu", *words).output
+    return run("ask", PROMPT, "--model", "org/tiny-bert", "--head", "logit_lens", "--device", "cpu", *words).stdout
 
 
 def test_a_branch_a_tag_and_a_commit_are_asked_and_named_in_the_answer(two, run):
