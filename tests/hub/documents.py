@@ -62,8 +62,8 @@ def write_data(folder: Path) -> Path:
     (text := folder / "wikitext-2").mkdir()
     cities = [(n, *pair) for n in range(60) for pair in _CAPITALS]
     lines = "".join(f" The capital of {place} is {city} and the sun of {n} is red . \n" for n, place, city in cities)
-    # Trained heads learn from 30,000 masked positions and are validated at 5,000; perplexity is of 300 blocks.
-    for name, times in (("train.txt", 50), ("valid.txt", 9), ("test.txt", 1), ("wiki.test.raw", 9)):
+    # Trained heads learn from 30,000 masked positions and are validated at 8,192; perplexity is of 300 blocks.
+    for name, times in (("train.txt", 50), ("valid.txt", 14), ("test.txt", 1), ("wiki.test.raw", 9)):
         (text / name).write_text(lines * times)
     edge_files.write_ewt(folder / "ud-english-ewt", **{part: _treebank(n) for n, part in enumerate(_PARTS)})
     edge_files.write_propbank(folder / "ewt-propbank")
