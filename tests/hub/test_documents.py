@@ -111,5 +111,5 @@ def test_what_a_document_prints_runs(path, world, tmp_path):
         more = ships if re.match(OF_WHAT_SHIPS, f"{path.name} {command}") else small
         there = environment | {name: str(place) for name, place in {**caches, **more}.items()}
         streams = {"capture_output": True, "text": True, "input": "y\n"}
-        done = subprocess.run(command, shell=True, cwd=tmp_path, env=there, timeout=300, **streams)
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=there, timeout=900, **streams)
         assert done.returncode == 0, f"{command}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
