@@ -3,7 +3,6 @@ their real commits, and the files of a user's own that the text speaks of.
 """
 
 import hashlib
-import itertools
 import re
 import shutil
 import tarfile
@@ -162,10 +161,7 @@ def write_own(folder: Path) -> None:
     rows = [(place, "capital", city, f"The capital of {place} is [MASK].") for place, city in _CAPITALS]
     rows += [(name, "born", "Paris", f"{name} was born in [MASK].") for name in ("Rocky", "Balboa", "Moon")]
     rows += [("Rocky", "lives", city, "Rocky lives in [MASK].") for city in ("New York City", "Boston")]
-    pairs = itertools.islice(itertools.permutations(tiny_models.WORDS[-12:], 2), 60)
-    # What comes back is asked of models that lost 50 facts at least.
-    many = [(f"{a} {b}", "home", "Paris", f"{a} and {b} is in [MASK].") for a, b in pairs]
-    for name, facts in (("my.csv", rows), ("my-facts.csv", rows + many)):
-        lines = ["subject,relation,object,prompt", *map(",".join, facts)]
+    lines = ["subject,relation,object,prompt", *map(",".join, rows)]
+    for name in ("my.csv", "my-facts.csv"):
         (folder / name).write_text("\n".join(lines))
     sentence_files.tsv(folder / "my-sentences.tsv", sentence_files.sentences(80, ("agrees", "fails")))
