@@ -3,7 +3,6 @@ their real commits, and the files of a user's own that the text speaks of.
 """
 
 import hashlib
-import itertools
 import re
 import shutil
 import tarfile
@@ -62,8 +61,8 @@ def write_data(folder: Path) -> Path:
     (text := folder / "wikitext-2").mkdir()
     cities = [(n, *pair) for n in range(60) for pair in _CAPITALS]
     lines = "".join(f" The capital of {place} is {city} and the sun of {n} is red . \n" for n, place, city in cities)
-    # Trained heads learn from 30,000 masked positions and are validated at 5,000; perplexity is of 300 blocks.
-    for name, times in (("train.txt", 50), ("valid.txt", 9), ("test.txt", 1), ("wiki.test.raw", 9)):
+    # Trained heads learn from 30,000 masked positions and are validated at 8,192; perplexity is of 300 blocks.
+    for name, times in (("train.txt", 50), ("valid.txt", 14), ("test.txt", 1), ("wiki.test.raw", 9)):
         (text / name).write_text(lines * times)
     edge_files.write_ewt(folder / "ud-english-ewt", **{part: _treebank(n) for n, part in enumerate(_PARTS)})
     edge_files.write_propbank(folder / "ewt-propbank")
@@ -162,10 +161,7 @@ def write_own(folder: Path) -> None:
     rows = [(place, "capital", city, f"The capital of {place} is [MASK].") for place, city in _CAPITALS]
     rows += [(name, "born", "Paris", f"{name} was born in [MASK].") for name in ("Rocky", "Balboa", "Moon")]
     rows += [("Rocky", "lives", city, "Rocky lives in [MASK].") for city in ("New York City", "Boston")]
-    pairs = itertools.islice(itertools.permutations(tiny_models.WORDS[-12:], 2), 60)
-    # What comes back is asked of models that lost 50 facts at least.
-    many = [(f"{a} {b}", "home", "Paris", f"{a} and {b} is in [MASK].") for a, b in pairs]
-    for name, facts in (("my.csv", rows), ("my-facts.csv", rows + many)):
-        lines = ["subject,relation,object,prompt", *map(",".join, facts)]
+    lines = ["subject,relation,object,prompt", *map(",".join, rows)]
+    for name in ("my.csv", "my-facts.csv"):
         (folder / name).write_text("\n".join(lines))
     sentence_files.tsv(folder / "my-sentences.tsv", sentence_files.sentences(80, ("agrees", "fails")))

@@ -24,6 +24,7 @@ NOT_HERE = {
     r"HF_HUB_OFFLINE=1 \.venv|hf |git ": "a server that stays, and Spaces of the hub: tests/kernel/test_start.py",
     r"export |head=|srun |python .* --address auto": "a cluster: tests/jobs",
     r"python -m (pytest|tests)": "these tests, and make bench",
+    r"python -m probing forgetting recover ": "needs a trained model that kept facts and lost 50: tests/forgetting",
     r"python -m probing (push|pull) ": "the stand-in takes no uploads: tests/hub/test_push_and_pull.py",
 }
 #: What reads the trained heads, probes and results that ship, by document and command; all else runs with a tiny model
@@ -111,5 +112,5 @@ def test_what_a_document_prints_runs(path, world, tmp_path):
         more = ships if re.match(OF_WHAT_SHIPS, f"{path.name} {command}") else small
         there = environment | {name: str(place) for name, place in {**caches, **more}.items()}
         streams = {"capture_output": True, "text": True, "input": "y\n"}
-        done = subprocess.run(command, shell=True, cwd=tmp_path, env=there, timeout=300, **streams)
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=there, timeout=900, **streams)
         assert done.returncode == 0, f"{command}\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
