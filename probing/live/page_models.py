@@ -124,8 +124,11 @@ def _partner(view: View, offered: dict[str, Choice], name: str) -> str:
     """Its base, else what was fine-tuned from it, first the one with the clearest finding; ``""`` if none is here."""
     if base := live_models.base_of(offered[name]):
         return base
+    stored = dict(zip(view.runs["model"], view.runs["base"], strict=True)) if len(view.runs) else {}
     tuned = [
-        tuned_name for tuned_name, choice in offered.items() if choice.here and live_models.base_of(choice) == name
+        tuned_name
+        for tuned_name, choice in offered.items()
+        if choice.here and name in (live_models.base_of(choice), stored.get(tuned_name))
     ]
     telling = clearest(view)
     return next(iter(sorted(tuned, key=lambda option: option != telling)), "")

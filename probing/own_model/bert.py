@@ -12,7 +12,7 @@ from probing.own_model.run import SAMPLE, TREX, bert_folder
 
 SHAPE = CheckedModel("bert", 12, 768, 3072, 30_522, "", has_vocabulary=True, file_bytes=440_000_000)
 #: Probes that cost as much as one fact: ranked among candidates, and of the sample, of which both groups are full.
-_AMONG, _CARRIED = 25, 90
+_AMONG, _CARRIED = 5, 30
 
 
 @cache

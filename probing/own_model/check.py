@@ -22,7 +22,7 @@ _OTHER_NAMES = {
 #: A prompt of average length, in word pieces.
 _PIECES = 14
 #: Share of the speed of a plain product of matrices that a pass of a model reaches.
-_REACHED = 0.3
+_REACHED = 0.6
 #: Seconds that a command takes before its first fact: Python, libraries and weights.
 _START = 20.0
 

@@ -119,7 +119,7 @@ class Wish(Frozen):
 
 
 #: Facts of each group of the sample.
-SAMPLE = 100
+SAMPLE = 250
 #: What of BERT the pages show: title, and the words of ``probe``. Three best tokens, as of the shipped models.
 SHOWN_OF_BERT = (
     ("the facts with an answer of one word", ("--facts", "all", "--head", LOGIT_LENS, "--top", "3")),
