@@ -33,9 +33,10 @@ def offer(view: View, row: DeltaGenerator) -> None:
     if why_not() is not None:
         return
     here, run = live_models.choices()[BERT].here, background.bert_run()
-    asked = len(view.runs) > 0 and BERT in set(view.runs["model"])
+    asked = len(view.runs) > 0 and ((view.runs["model"] == BERT) & (view.runs["probe_set"] == background.TREX)).any()
     if run is not None and run.status != background.DONE:
         with st.container(border=True, key="bert"):
+            st.markdown("**With BERT**")
             draw_run(run, may_act=True)
     elif not (here and asked):
         with row.popover("With BERT", icon=":material/quiz:" if here else ":material/download:"):

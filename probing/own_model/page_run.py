@@ -89,6 +89,9 @@ def _ended(run: OwnRun, may_act: bool) -> None:
             _start(background.start, run)
         if not isinstance(run.state.wish, OfBert):
             _delete(run)
+        elif st.button("Dismiss", key="bert.dismiss", icon=":material/close:"):
+            background.forget(run)
+            st.rerun()
     _log(run)
 
 

@@ -108,9 +108,10 @@ def read_manifest(folder: Path, title: str) -> Manifest:
     """The manifest of a share; a HubError if it is missing, damaged, of another format, or names a path outside."""
     path = folder / MANIFEST
     if path.is_symlink():
-        from probing.kernel.models.hub import damage
+        from probing.kernel.models.hub import damage, delete_damaged
 
         if found := damage(path):
+            delete_damaged(path)
             raise HubError(f"{MANIFEST} of {title} {found}; nothing was taken, repeat the command")
     try:
         return Manifest.model_validate_json(path.read_bytes())

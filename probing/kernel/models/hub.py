@@ -170,7 +170,7 @@ def _of_the_library(error: BaseException, name: str, kind: str, revision: str | 
         return f"{name} is not in the hub's cache on this machine; download it with: python -m probing fetch {name}"
     # A plain ``OSError`` says that a file has another size than the hub named.
     strange = isinstance(error, FileMetadataError | ValueError | LookupError | TypeError | AssertionError)
-    if strange or type(error) is OSError:
+    if strange or (type(error) is OSError and error.errno is None):
         return (
             f"{constants.ENDPOINT}{_by_proxy()} gives an answer for {name} that is none of the hub"
             f" ({_first_line(error)[:100]}); a network that asks for a login first does that: open a page in a browser,"
@@ -258,7 +258,7 @@ class _NoBar(_Bar):
 
 
 def damage(path: Path) -> str:
-    """How a file differs from the checksum that the hub's cache calls it by, if so; then it is deleted."""
+    """How a file differs from the checksum that the hub's cache calls it by; empty if it does not, or has no link."""
     blob = path.readlink().name if path.is_symlink() and path.exists() else ""
     if not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
         return ""
@@ -267,9 +267,13 @@ def damage(path: Path) -> str:
     got = file_sha256(path) if large else hashlib.sha1(b"blob %d\0" % size + path.read_bytes()).hexdigest()
     if got == blob:
         return ""
+    return f"has {'sha256' if large else 'sha1'} {got[:12]}, the hub has {blob[:12]}: the download is damaged"
+
+
+def delete_damaged(path: Path) -> None:
+    """Deletes a file from the hub's cache, so that it is downloaded again."""
     for damaged in (path.parent / path.readlink(), path):
         damaged.unlink()
-    return f"has {'sha256' if large else 'sha1'} {got[:12]}, the hub has {blob[:12]}: the download is damaged"
 
 
 @dataclass(frozen=True)
@@ -349,14 +353,17 @@ class Snapshot:
         self._request(hf_hub_download, name, local_files_only=self.local_only, tqdm_class=_Bar)
 
     def check(self, name: str) -> None:
-        """Raises a ``ModelError`` if a file has another checksum, also after a second download; then it is deleted."""
-        if (found := damage(self.folder / name)) and not self.local_only and not constants.HF_HUB_OFFLINE:
+        """Raises a ``ModelError`` if a file has another checksum, also after a second download, if there can be one."""
+        path = self.folder / name
+        if (found := damage(path)) and not self.local_only and not constants.HF_HUB_OFFLINE:
             log.warning("%s of %s %s; it is downloaded again", name, self.hub_id, found)
+            delete_damaged(path)
             self._file(name)
-            found = damage(self.folder / name)
+            if found := damage(path):
+                delete_damaged(path)
         if found:
             way = f"download it again with: python -m probing fetch {self.hub_id}"
-            raise ModelError(f"{name} of {self.hub_id} {found} and was deleted; {way}")
+            raise ModelError(f"{name} of {self.hub_id} {found}; {way}")
 
     def _request(self, call: Callable[..., T], *names: str, **options: Any) -> T:
         return _request(call, self.hub_id, *names, revision=self.commit, **options)
