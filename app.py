@@ -154,11 +154,12 @@ def draw(view: View) -> None:
     number = min(selection.of(HomeSelection).example, len(examples))
     sentence_place = st.container()
     ask_line(typed or (examples[number - 1]["prompt"] if examples else ""))
-    row = st.container(horizontal=True, gap="small")
-    if examples:
-        with row.container():
-            pills(examples, None if typed else number)
-    page_bert.offer(view, row)
+    with st.container(horizontal=True, gap="small"):
+        if examples:
+            with st.container():
+                pills(examples, None if typed else number)
+        page_bert.button(view)
+    page_bert.progress()
     if typed and MASK not in page_gaps.asked_as(typed):
         with sentence_place:
             page_models.choose_word(typed)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from probing.choices import EXAMPLES, OF_EXAMPLE, AskSelection, HomeSelection
 from probing.facts.report import Stored
@@ -88,11 +87,10 @@ def first_sentence(view: View) -> str:
     return examples[of_home - 1] if typed == OF_EXAMPLE else typed
 
 
-def ask_line(sentence: str) -> DeltaGenerator:
-    """Draws the sentence of all tabs, and returns its row; Enter and leaving the field send it, too."""
+def ask_line(sentence: str) -> None:
+    """Draws the sentence of all tabs; Enter and leaving the field send it, too."""
     st.space("small")
-    row = st.container(horizontal=True, vertical_alignment="bottom", gap="small")
-    with row:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         selection.bound(
             "prompt",
             value=sentence,
@@ -102,7 +100,6 @@ def ask_line(sentence: str) -> DeltaGenerator:
             label_visibility="collapsed",
         )
         st.button("Ask", type="primary", key="ask.ask")
-    return row
 
 
 def gap(view: View, prompt: str) -> None:
@@ -112,6 +109,7 @@ def gap(view: View, prompt: str) -> None:
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         page_models.choose(view)
         page_models.choose_example("example", {one: {"watch": OF_EXAMPLE} for one in examples_of(view)})
+        page_bert.button(view)
         with place:
             gap_options(view, words)
     if not prompt.strip():
@@ -283,7 +281,8 @@ DRAWN = {
 
 def draw(view: View) -> None:
     sentence = first_sentence(view)
-    page_bert.offer(view, ask_line(sentence))
+    ask_line(sentence)
+    page_bert.progress()
     answer_in_tabs(view, sentence)
 
 

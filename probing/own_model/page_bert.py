@@ -1,7 +1,6 @@
 """With BERT: its download and the questions to it, from the pages that otherwise begin with the demonstration model."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from probing.kernel.app import blocks
 from probing.kernel.app.frame import View
@@ -25,22 +24,26 @@ _ASK = (
 )
 
 
-def offer(view: View, row: DeltaGenerator) -> None:
-    """Draws into a row the button that brings BERT or asks it all facts, and below how far that is.
-
-    There is nothing where all is done, and on a server for others.
-    """
-    if why_not() is not None:
-        return
-    here, run = live_models.choices()[BERT].here, background.bert_run()
+def button(view: View) -> None:
+    """Draws the button that brings BERT, or asks it all facts; none where all is done, and on a server for others."""
+    here = live_models.choices()[BERT].here
     asked = len(view.runs) > 0 and ((view.runs["model"] == BERT) & (view.runs["probe_set"] == background.TREX)).any()
-    if run is not None and run.status != background.DONE:
+    if why_not() is None and not (here and asked) and _unfinished() is None:
+        with st.popover("With BERT", icon=":material/quiz:" if here else ":material/download:"):
+            _offered(ask=here)
+
+
+def progress() -> None:
+    """Draws how far that is, or why it ended early."""
+    if (run := _unfinished()) and why_not() is None:
         with st.container(border=True, key="bert"):
             st.markdown("**With BERT**")
             draw_run(run, may_act=True)
-    elif not (here and asked):
-        with row.popover("With BERT", icon=":material/quiz:" if here else ":material/download:"):
-            _offered(ask=here)
+
+
+def _unfinished() -> background.OwnRun | None:
+    run = background.bert_run()
+    return run if run and run.status != background.DONE else None
 
 
 def _offered(*, ask: bool) -> None:
