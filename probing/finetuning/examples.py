@@ -1,8 +1,10 @@
 """Turns task data into rows of token ids and labels, and rows into batches; a head that labels whole sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +22,8 @@ from probing.kernel.models.check import token_ids
 from probing.kernel.objectives import MEAN
 
 LONGEST_QUESTION = 64
+#: Questions or pairs that are tokenised together.
+_EXAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,28 @@ class Row:
     origin: int = 0  #: number of the sentence, question or pair
     #: (first, last + 1) character of every token in the context, (0, 0) outside of it; QA only
     offsets: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+
+
+def _in_parts(rows_of: Callable[..., list[Row]]) -> Callable[..., list[Row]]:
+    """The same rows, made of some examples at a time, with equal numbers and offsets in memory once.
+
+    All at once, the encodings and rows of two million pairs would take 31 GB.
+    """
+
+    @wraps(rows_of)
+    def rows(examples: Sequence[Any], *how: Any) -> list[Row]:
+        known: dict[Any, Any] = {}
+        found = []
+        for start in range(0, len(examples), _EXAMPLES):
+            for row in rows_of(examples[start : start + _EXAMPLES], *how):
+                ids, offsets = (
+                    tuple(known.setdefault(value, value) for value in values) for values in (row.ids, row.offsets)
+                )
+                types = known.setdefault(row.types, row.types)
+                found.append(replace(row, ids=ids, types=types, offsets=offsets, origin=start + row.origin))
+        return found
+
+    return rows
 
 
 def tag_rows(
@@ -50,6 +76,7 @@ def tag_rows(
     return rows
 
 
+@_in_parts
 def question_rows(
     questions: Sequence[Question], tokenizer: PreTrainedTokenizerBase, limit: int, stride: int
 ) -> list[Row]:
@@ -90,6 +117,7 @@ def _cut(text: str, tokenizer: PreTrainedTokenizerBase, limit: int) -> str:
     return text if len(offsets) <= limit else text[: offsets[limit - 1][1]]
 
 
+@_in_parts
 def pair_rows(pairs: Sequence[tuple[str, str, bool]], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[Row]:
     """Rows of query and passage with their class, 1 for relevant (Nogueira and Cho 2019)."""
     queries = [_cut(query, tokenizer, min(LONGEST_QUESTION, limit // 2)) for query, _, _ in pairs]

@@ -1,10 +1,11 @@
 """From a family's name to the tables of a paper: plan and steps; resumable, finished steps are skipped."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -41,6 +42,7 @@ from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import read_table
 from probing.papers.bertnesia import BERTNESIA, families_here, subject_of
 from probing.papers.claims import Paper, claims_frame, judge
+from probing.papers.costs import in_words as cost_in_words
 from probing.papers.edge_probing import EDGE_PROBING
 from probing.papers.interplay import INTERPLAY
 from probing.papers.papers import FORGETTING
@@ -64,7 +66,7 @@ class Plan:
     @property
     def bases(self) -> tuple[str, ...]:
         """The models that the members come from, the family's own first."""
-        return tuple(dict.fromkeys([self.family.base, *(member.base for member in self.members)]))
+        return tuple(dict.fromkeys([self.family.base, *(member.base for member in self.members if member.base)]))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -101,6 +103,37 @@ class Procedure:
     tasks: Callable[[ReproduceRequest], tuple[str, ...]] = lambda request: ()
     members: Callable[[ReproduceRequest, FamilyEntry], tuple[FamilyMember, ...]] = lambda request, family: ()
     begin: Callable[[Plan, Say], None] = lambda plan, say: None
+    parts: Callable[[Plan], Iterable["Part"]] = lambda plan: ()
+
+
+class Part(NamedTuple):
+    """A part of a stage: its name among ``costs``, the kind of run that stores it, and columns that tell that run."""
+
+    stage: Stage
+    cost: str
+    kind: str
+    of: Mapping[str, str]
+
+
+def _left(plan: Plan, stages: Collection[Stage]) -> list[str]:
+    """The name among ``costs`` of every model that is still to come here, and of every part that no run stores."""
+    here = cache_folder() / "models"
+    tuned = {member.model: task_called(member.objective).slug for member in plan.members if member.how == "finetune"}
+    models = {name: f"finetune {tuned[name]}" if name in tuned else Stage.fetch.value for name in plan.models}
+    left = [
+        cost
+        for name, cost in models.items()
+        if cost.split()[0] in stages and not plan.ships(name) and not (here / name / "config.json").is_file()
+    ]
+    with open_database(*result_folders()) as db:
+        stored: dict[str, pd.DataFrame] = {}
+        for part in plan.procedure.parts(plan):
+            if part.kind not in stored:
+                stored[part.kind] = db.query(f"SELECT * FROM runs_of_{part.kind}")
+            runs = stored[part.kind]
+            if part.stage in stages and not (runs[list(part.of)] == pd.Series(part.of)).all(axis=1).any():
+                left.append(part.cost)
+    return left
 
 
 def planned(request: ReproduceRequest, procedure: Procedure) -> Plan:
@@ -452,6 +485,33 @@ def _measure_changes(plan: Plan, say: Say) -> None:
         measure_changes(changes_request, say)
 
 
+def _parts_of_facts(plan: Plan) -> Iterator[Part]:
+    for model, kind in product(plan.models, plan.request.heads):
+        if kind != LOGIT_LENS:
+            yield Part(Stage.heads, f"train-heads {kind}", "facts", {"model": model, "head": kind})
+        yield Part(Stage.probe, "probe", "facts", {"model": model, "head": kind})
+
+
+def _parts_of_edges(plan: Plan) -> Iterator[Part]:
+    for encoder, task in product((TRAINED, RANDOM), _with_data(plan)):
+        of = {"model": plan.family.base, "task": Path(task).name, "encoder": encoder}
+        yield Part(Stage.train, "edges train", "edges", of)
+
+
+def _parts_of_sentences(plan: Plan) -> Iterator[Part]:
+    protocol = plan.request.protocol
+    for model, task in product(plan.models, plan.tasks):
+        of = {"model": model, "task": task, "protocol": protocol}
+        yield Part(Stage.train, f"sentences train {protocol}", "sentences", of)
+    for model in plan.models:
+        yield Part(Stage.measure, "changes measure", "changes", {"model": model})
+
+
+def _parts_of_forgetting(plan: Plan) -> Iterator[Part]:
+    for member in plan.members:
+        yield Part(Stage.measure, "forgetting recover", "forgetting", {"model": member.model})
+
+
 PROCEDURES = {
     procedure.paper.name: procedure
     for procedure in (
@@ -459,6 +519,7 @@ PROCEDURES = {
             BERTNESIA,
             "{family.title}",
             members=_members,
+            parts=_parts_of_facts,
             steps={
                 Stage.fetch: _fetch,
                 Stage.finetune: fine_tune,
@@ -472,6 +533,7 @@ PROCEDURES = {
             "Edge probing, {family.base}",
             prefix="edges-",
             tasks=_tasks,
+            parts=_parts_of_edges,
             steps={Stage.fetch: _fetch_edge_tasks, Stage.train: _train_edge_probes, Stage.tables: compare},
         ),
         Procedure(
@@ -481,6 +543,7 @@ PROCEDURES = {
             tasks=_sentence_tasks,
             members=_members_of_base,
             begin=_begin,
+            parts=_parts_of_sentences,
             steps={
                 Stage.fetch: _fetch_sentence_tasks,
                 Stage.finetune: fine_tune,
@@ -494,6 +557,7 @@ PROCEDURES = {
             "Claims on forgetting, {family.base}",
             prefix="forgetting-",
             members=lambda request, family: tuple(family.members),
+            parts=_parts_of_forgetting,
             steps={
                 Stage.fetch: lambda plan, say: fetch(plan, ["wikitext-2"], say),
                 Stage.measure: _measure,
@@ -512,6 +576,8 @@ def reproduce(request: ReproduceRequest, say: Say = print) -> None:
         raise OptionError(f"got the stage {only.value!r}; --paper {request.paper} has {', '.join(procedure.steps)}")
     stages = [only] if only is not None else list(procedure.steps)
     procedure.begin(plan, say)
+    for line in cost_in_words(_left(plan, stages)):
+        say(line)
     for number, stage in enumerate(stages, 1):
         say(f"== {procedure.title.format(family=plan.family)}, stage {number} of {len(stages)}: {stage.value}")
         procedure.steps[stage](plan, say)

@@ -122,6 +122,18 @@ def test_a_long_question_leaves_room_for_the_passage(tokenizer):
     assert tokenizer.convert_tokens_to_ids("paris") in pair.ids
 
 
+def test_rows_that_are_made_in_parts_are_those_that_are_made_at_once(tokenizer, monkeypatch):
+    context = "it is a city . " * 6 + "the capital of france is paris ."
+    questions = [Question("t", "the capital " * n, context, (("paris", context.index("paris")),)) for n in range(1, 6)]
+    pairs = [("city", "paris is a city", True), ("red", "it is red", False), ("city " * 9, "moon", False)]
+    monkeypatch.setattr(examples, "_EXAMPLES", 2)
+    for rows_of, given, how in (
+        (examples.question_rows, questions, (tokenizer, 24, 6)),
+        (examples.pair_rows, pairs, (tokenizer, 24)),
+    ):
+        assert rows_of(given, *how) == rows_of.__wrapped__(given, *how)
+
+
 def test_the_masked_loss_is_the_models_own_loss(folder_of, tokenizer):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     batch, model = PlannedSteps(rows, RECIPE, tokenizer, "mlm")[0], mlm(folder_of).eval()

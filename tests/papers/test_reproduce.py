@@ -374,6 +374,8 @@ def test_the_plan_comes_first_and_every_stage_asks_for_the_papers_models_and_tas
         "CoLA: planted-cola, fine-tuned here" in said
         and "QA-SQuAD-1: planted-squad, from the hub, with its own settings" in said
     )
+    # Two models are to be fetched.
+    assert "\n  hours: about 0 (fetch 0.0)\n  memory: 0.5 GB\n  disk: 0.9 GB\n" in said
     assert asked[:4] == [("model", "planted"), ("model", "planted-squad"), ("data", "glue"), ("data", "wikitext-2-raw")]
     asked.clear()
     run(*WORDS, "--only", "finetune", "--steps", "7")
