@@ -41,25 +41,25 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: Folder, or file -> its lines of Python; it may have 2 % more. A number may fall in any commit, and rises only
 #: with its reason in the commit's message.
 MOST_LINES = {
-    "app.py": 170,
+    "app.py": 174,
     "data/making": 3181,
-    "pages": 3064,
-    "probing": 2113,
+    "pages": 3067,
+    "probing": 2117,
     "probing/api": 2316,
     "probing/changes": 2727,
     "probing/compared": 1430,
-    "probing/edges": 8103,
+    "probing/edges": 8105,
     "probing/facts": 10_281,
-    "probing/finetuning": 2968,
+    "probing/finetuning": 2996,
     "probing/forgetting": 6106,
     "probing/heads": 2124,
-    "probing/kernel": 16_681,
-    "probing/live": 3814,
-    "probing/own_model": 2584,
-    "probing/papers": 3241,
+    "probing/kernel": 16_753,
+    "probing/live": 3825,
+    "probing/own_model": 2799,
+    "probing/papers": 3371,
     "probing/sentences": 5493,
-    "probing/sharing": 1128,
-    "tests": 49_072,
+    "probing/sharing": 1136,
+    "tests": 49_856,
 }
 
 
