@@ -1,4 +1,4 @@
-"""What long commands cost at BERT-base's size, as measured, and the sum of those that a plan has left."""
+"""What long commands cost at BERT-base's size, as measured, and the sum of those of a plan."""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ def in_words(parts: Collection[str]) -> list[str]:
     each = {name: sum(costs()[one].hours for one in parts if one == name) for name in dict.fromkeys(parts)}
     largest = ", ".join(f"{name} {hours:,.1f}" for name, hours in sorted(each.items(), key=lambda of: -of[1])[:4])
     return [
-        "left to do, if the models have BERT-base's size, with the papers' settings on two cores (docs/scale.md):",
+        "in all, if the models have BERT-base's size, with the papers' settings on two cores (docs/scale.md):",
         f"  hours: about {sum(each.values()):,.0f} ({largest})",
         f"  memory: {max(costs()[name].memory for name in parts):.1f} GB",
         f"  disk: {sum(costs()[name].disk for name in parts):.1f} GB",

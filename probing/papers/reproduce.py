@@ -1,11 +1,10 @@
 """From a family's name to the tables of a paper: plan and steps; resumable, finished steps are skipped."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -103,37 +102,20 @@ class Procedure:
     tasks: Callable[[ReproduceRequest], tuple[str, ...]] = lambda request: ()
     members: Callable[[ReproduceRequest, FamilyEntry], tuple[FamilyMember, ...]] = lambda request, family: ()
     begin: Callable[[Plan, Say], None] = lambda plan, say: None
-    parts: Callable[[Plan], Iterable["Part"]] = lambda plan: ()
+    #: Of the stages that work on models: the names among ``costs`` of their parts.
+    parts: Callable[[Plan], dict[Stage, list[str]]] = lambda plan: {}
 
 
-class Part(NamedTuple):
-    """A part of a stage: its name among ``costs``, the kind of run that stores it, and columns that tell that run."""
-
-    stage: Stage
-    cost: str
-    kind: str
-    of: Mapping[str, str]
-
-
-def _left(plan: Plan, stages: Collection[Stage]) -> list[str]:
-    """The name among ``costs`` of every model that is still to come here, and of every part that no run stores."""
-    here = cache_folder() / "models"
+def _work(plan: Plan, stages: Collection[Stage]) -> list[str]:
+    """The name among ``costs`` of every part of these stages, done or not; no model that ships."""
     tuned = {member.model: task_called(member.objective).slug for member in plan.members if member.how == "finetune"}
-    models = {name: f"finetune {tuned[name]}" if name in tuned else Stage.fetch.value for name in plan.models}
-    left = [
-        cost
-        for name, cost in models.items()
-        if cost.split()[0] in stages and not plan.ships(name) and not (here / name / "config.json").is_file()
-    ]
-    with open_database(*result_folders()) as db:
-        stored: dict[str, pd.DataFrame] = {}
-        for part in plan.procedure.parts(plan):
-            if part.kind not in stored:
-                stored[part.kind] = db.query(f"SELECT * FROM runs_of_{part.kind}")
-            runs = stored[part.kind]
-            if part.stage in stages and not (runs[list(part.of)] == pd.Series(part.of)).all(axis=1).any():
-                left.append(part.cost)
-    return left
+    models = [name for name in plan.models if not plan.ships(name)]
+    parts = {
+        Stage.fetch: ["fetch" for name in models if name not in tuned],
+        Stage.finetune: [f"finetune {tuned[name]}" for name in models if name in tuned],
+        **plan.procedure.parts(plan),
+    }
+    return [part for stage in stages for part in parts.get(stage, ())]
 
 
 def planned(request: ReproduceRequest, procedure: Procedure) -> Plan:
@@ -485,31 +467,15 @@ def _measure_changes(plan: Plan, say: Say) -> None:
         measure_changes(changes_request, say)
 
 
-def _parts_of_facts(plan: Plan) -> Iterator[Part]:
-    for model, kind in product(plan.models, plan.request.heads):
-        if kind != LOGIT_LENS:
-            yield Part(Stage.heads, f"train-heads {kind}", "facts", {"model": model, "head": kind})
-        yield Part(Stage.probe, "probe", "facts", {"model": model, "head": kind})
+def _parts_of_facts(plan: Plan) -> dict[Stage, list[str]]:
+    trained = [f"train-heads {kind}" for kind in plan.request.heads if kind != LOGIT_LENS]
+    n = len(plan.models)
+    return {Stage.heads: trained * n, Stage.probe: ["probe"] * n * len(plan.request.heads)}
 
 
-def _parts_of_edges(plan: Plan) -> Iterator[Part]:
-    for encoder, task in product((TRAINED, RANDOM), _with_data(plan)):
-        of = {"model": plan.family.base, "task": Path(task).name, "encoder": encoder}
-        yield Part(Stage.train, "edges train", "edges", of)
-
-
-def _parts_of_sentences(plan: Plan) -> Iterator[Part]:
-    protocol = plan.request.protocol
-    for model, task in product(plan.models, plan.tasks):
-        of = {"model": model, "task": task, "protocol": protocol}
-        yield Part(Stage.train, f"sentences train {protocol}", "sentences", of)
-    for model in plan.models:
-        yield Part(Stage.measure, "changes measure", "changes", {"model": model})
-
-
-def _parts_of_forgetting(plan: Plan) -> Iterator[Part]:
-    for member in plan.members:
-        yield Part(Stage.measure, "forgetting recover", "forgetting", {"model": member.model})
+def _parts_of_sentences(plan: Plan) -> dict[Stage, list[str]]:
+    n, train = len(plan.models), f"sentences train {plan.request.protocol}"
+    return {Stage.train: [train] * n * len(plan.tasks), Stage.measure: ["changes measure"] * n}
 
 
 PROCEDURES = {
@@ -533,7 +499,7 @@ PROCEDURES = {
             "Edge probing, {family.base}",
             prefix="edges-",
             tasks=_tasks,
-            parts=_parts_of_edges,
+            parts=lambda plan: {Stage.train: ["edges train"] * len((TRAINED, RANDOM)) * len(_with_data(plan))},
             steps={Stage.fetch: _fetch_edge_tasks, Stage.train: _train_edge_probes, Stage.tables: compare},
         ),
         Procedure(
@@ -557,7 +523,7 @@ PROCEDURES = {
             "Claims on forgetting, {family.base}",
             prefix="forgetting-",
             members=lambda request, family: tuple(family.members),
-            parts=_parts_of_forgetting,
+            parts=lambda plan: {Stage.measure: ["forgetting recover"] * len(plan.members)},
             steps={
                 Stage.fetch: lambda plan, say: fetch(plan, ["wikitext-2"], say),
                 Stage.measure: _measure,
@@ -576,7 +542,7 @@ def reproduce(request: ReproduceRequest, say: Say = print) -> None:
         raise OptionError(f"got the stage {only.value!r}; --paper {request.paper} has {', '.join(procedure.steps)}")
     stages = [only] if only is not None else list(procedure.steps)
     procedure.begin(plan, say)
-    for line in cost_in_words(_left(plan, stages)):
+    for line in cost_in_words(_work(plan, stages)):
         say(line)
     for number, stage in enumerate(stages, 1):
         say(f"== {procedure.title.format(family=plan.family)}, stage {number} of {len(stages)}: {stage.value}")
