@@ -158,7 +158,7 @@ def draw(view: View) -> None:
         if examples:
             with st.container():
                 pills(examples, None if typed else number)
-        page_bert.button(view)
+        page_bert.offer(view)
     page_bert.progress()
     if typed and MASK not in page_gaps.asked_as(typed):
         with sentence_place:

@@ -109,7 +109,7 @@ def gap(view: View, prompt: str) -> None:
     with filters.bar(view, own=OPTIONS, label="Options") as place:
         page_models.choose(view)
         page_models.choose_example("example", {one: {"watch": OF_EXAMPLE} for one in examples_of(view)})
-        page_bert.button(view)
+        page_bert.offer(view)
         with place:
             gap_options(view, words)
     if not prompt.strip():

@@ -24,7 +24,7 @@ _ASK = (
 )
 
 
-def button(view: View) -> None:
+def offer(view: View) -> None:
     """Draws the button that brings BERT, or asks it all facts; none where all is done, and on a server for others."""
     here = live_models.choices()[BERT].here
     asked = len(view.runs) > 0 and ((view.runs["model"] == BERT) & (view.runs["probe_set"] == background.TREX)).any()
