@@ -35,6 +35,8 @@ RETURNED = {
     "Probed facts": ["probed.Probed", "probed.Comparison"],
     "Stored results": ["results.Results", "results.StoredReport"],
 }
+#: How a page's path begins -> how much earlier the search lists it. Long lists have every word.
+BOOSTS = {"index": 4, "tutorials/": 4, "data/": 0.3, "reference/python": 0.3, "reference/tables": 0.3, "CHANGELOG": 0.3}
 
 
 def on_config(config: MkDocsConfig) -> None:
@@ -60,6 +62,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turns links between files of the repository into links between pages; what has no page is linked there."""
     here = page.file.src_uri
+    page.meta["search"] = {"boost": next((boost for begin, boost in BOOSTS.items() if here.startswith(begin)), 1)}
     folder = Posix(OUTSIDE.get(here, f"docs/{here}")).parent
 
     def link(found: re.Match[str]) -> str:
