@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-all bench gpu screenshots family docs sums lint format check clean
+.PHONY: help setup app test test-all bench gpu screenshots family docs site sums lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
@@ -13,10 +13,11 @@ help:
 	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
 	@echo "make gpu     a GPU against the CPU in ranks, and in time against transformers, written to docs/performance.md"
 	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
-	@echo "make lint    ruff and mypy"
+	@echo "make lint    ruff and mypy, and builds the documentation site"
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
 	@echo "make docs    writes the table of architectures in docs/heads.md again; model-card prints what the models' card has"
+	@echo "make site    builds the documentation site in cache/site; a warning is an error"
 	@echo "make sums    writes data/SHA256SUMS, the checksums of what ships, again"
 	@echo "make format  ruff's formatter"
 	@echo "make check   verify data and runs"
@@ -71,15 +72,19 @@ screenshots: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.written_docs
 
+# The theme's advice on mkdocs 2 is no warning of this site.
+site: $(VENV)/.installed-dev
+	NO_MKDOCS_2_WARNING=1 HF_HUB_OFFLINE=1 $(BIN)/python -m mkdocs build --strict -f docs/site/mkdocs.yml
+
 # All that ships but texts for readers and the code that makes it; macOS calls sha256sum otherwise.
 sums:
 	cd data && git ls-files | grep -v -e '^making/' -e 'README\.md$$' -e '^SHA256SUMS$$' | LC_ALL=C sort | \
 	    xargs $$(command -v sha256sum || echo shasum -a 256) > ../SHA256SUMS.tmp && mv ../SHA256SUMS.tmp SHA256SUMS
 
-lint: $(VENV)/.installed-dev
+lint: $(VENV)/.installed-dev site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy probing data/making app.py pages/*.py
+	$(BIN)/mypy probing data/making app.py pages/*.py docs/site
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -89,7 +94,7 @@ check: setup
 	$(BIN)/python -m probing check
 
 # Never anything that a user trained, probed or fetched: see cache/README.md.
-MADE_AGAIN := states head-states edge-states sentence-states shards jobs bench locks
+MADE_AGAIN := site states head-states edge-states sentence-states shards jobs bench locks
 
 clean:
 	rm -rf $(VENV) build *.egg-info

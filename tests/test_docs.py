@@ -15,7 +15,7 @@ from tests import written_docs
 ROOT = Path(__file__).resolve().parents[1]
 PROSE = (
     [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    + sorted((ROOT / "docs").glob("*.md"))
+    + sorted((ROOT / "docs").rglob("*.md"))
     + sorted((ROOT / "data").rglob("*.md"))
 )
 

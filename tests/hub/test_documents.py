@@ -17,7 +17,7 @@ from tests.hub.server import Hub
 
 pytestmark = pytest.mark.slow
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: How a command begins -> why it cannot run here.
 NOT_HERE = {
     r"make |(\.venv/bin/)?pip install|python3 -m venv": "makes an environment: tests/test_packaging.py",
@@ -29,7 +29,10 @@ NOT_HERE = {
 }
 #: What reads the trained heads, probes and results that ship, by document and command; all else runs with a tiny model
 #: as nesia-mini and nothing stored, because results on tiny data sets contradict those that ship.
-OF_WHAT_SHIPS = r"(api|facts)\.md |.* (edges trace|sentences ask|changes report|sentences report changes|blocks\.py)"
+OF_WHAT_SHIPS = (
+    r"tutorials/|docs/(api|facts)\.md |"
+    r".* (edges trace|sentences ask|changes report|sentences report changes|blocks\.py)"
+)
 #: Document -> what its text says was done before.
 BEFORE: dict[str, tuple[str, ...]] = {
     "forgetting.md": (
@@ -50,6 +53,10 @@ import plotly.graph_objects, transformers
 kinds = transformers.AutoModelForMaskedLM, transformers.AutoTokenizer
 bert, tokenizer = (kind.from_pretrained("my-bert") for kind in kinds)
 facts, f1_of = "my.csv", lambda model, tokenizer: 0.5
+plotly.graph_objects.Figure.write_image = lambda figure, name: None  # It needs a browser.
+""",
+    ("figure.md", 0): """
+import plotly.graph_objects
 plotly.graph_objects.Figure.write_image = lambda figure, name: None  # It needs a browser.
 """,
     ("api.md", 1): 'model = probing.load("nesia-mini")  # the only one with trained probes\n',
@@ -116,7 +123,7 @@ def test_what_a_document_prints_runs(path, world, tmp_path):
     (tmp_path / "blocks.py").write_text("".join(GIVEN.get((path.name, n), "") + one for n, one in enumerate(blocks)))
     commands = [command for command in commands if not any(re.match(begin, command) for begin in NOT_HERE)]
     for command in [*BEFORE.get(path.name, ()), *commands, *(["python blocks.py"] if blocks else [])]:
-        more = ships if re.match(OF_WHAT_SHIPS, f"{path.name} {command}") else small
+        more = ships if re.match(OF_WHAT_SHIPS, f"{path.parent.name}/{path.name} {command}") else small
         there = environment | {name: str(place) for name, place in {**caches, **more}.items()}
         streams = {"capture_output": True, "text": True, "input": "y\n"}
         done = subprocess.run(command, shell=True, cwd=tmp_path, env=there, timeout=900, **streams)
