@@ -55,11 +55,11 @@ MOST_LINES = {
     "probing/heads": 2124,
     "probing/kernel": 16_753,
     "probing/live": 3825,
-    "probing/own_model": 2799,
+    "probing/own_model": 2801,
     "probing/papers": 3337,
     "probing/sentences": 5493,
     "probing/sharing": 1136,
-    "tests": 49_848,
+    "tests": 49_853,
 }
 
 

@@ -17,7 +17,7 @@ from probing.kernel.options import spelled
 from probing.kernel.registry import name_in_files
 from probing.own_model.check import in_bytes, in_minutes, refuse_unfit
 from probing.own_model.requests import BertRequest, OwnReportRequest, OwnRequest
-from probing.own_model.run import OwnRun, Wish, carry_out, find_run, placed, prepare, prepare_bert
+from probing.own_model.run import OfBert, Wish, carry_out, find_run, placed, prepare, prepare_bert
 
 
 class What(StrEnum):
@@ -60,11 +60,13 @@ def own(request: OwnRequest) -> None:
 
     The facts are copied, and the commands' output goes to `log.txt` in the folder of the run, below `cache/own-runs`.
     """
-    run = find_run(request.resume) if request.resume else _prepared(request)
-    for step in run.state.wish.steps:
+    run = find_run(request.resume) if request.resume else None
+    wish, content = (run.state.wish, b"") if run else _wished(request)
+    for step in wish.steps:
         typer.echo(step.line)
     if request.plan:
         return
+    run = run or prepare(wish, content, Path(wish.facts).suffix)
     typer.echo(
         f"run {run.id}; output: {run.folder / 'log.txt'}; resume it with: python -m probing own --resume {run.id}"
     )
@@ -72,7 +74,6 @@ def own(request: OwnRequest) -> None:
     from probing.own_model.report import result_of
 
     carry_out(run.id, typer.echo)
-    wish = run.state.wish
     name = wish.name or find_entry(wish.model).name
     words = shlex.join(("--model", name, "--facts", wish.called))
     with open_database(*result_folders()) as db:
@@ -85,8 +86,8 @@ def own(request: OwnRequest) -> None:
     )
 
 
-def _prepared(request: OwnRequest) -> OwnRun:
-    """The run of new wishes; a wrong file and a wrong base are refused before any model is loaded."""
+def _wished(request: OwnRequest) -> tuple[Wish, bytes]:
+    """What is wished, and the file of facts; a wrong file and a wrong base are refused before any model is loaded."""
     assert request.model and request.facts
     called = own_probe_set(request.facts, request.called)
     try:
@@ -107,7 +108,7 @@ def _prepared(request: OwnRequest) -> OwnRun:
         recover=request.recover,
         others=tuple(placed(model) for model in request.also),
     )
-    return prepare(wish, content, request.facts.suffix)
+    return wish, content
 
 
 @command(BertRequest)
@@ -120,11 +121,12 @@ def bert(request: BertRequest) -> None:
     from probing.own_model.bert import expected, share
 
     seconds = () if request.download else expected()
-    run = prepare_bert(ask=not request.download, expected=sum(seconds))
-    for step, takes in zip(run.state.wish.steps, ("440 MB, once", *map(in_minutes, seconds)), strict=True):
+    steps = OfBert(ask=not request.download).steps
+    for step, takes in zip(steps, ("440 MB, once", *map(in_minutes, seconds)), strict=True):
         typer.echo(f"{step.line}  # {takes}")
     if request.plan:
         return
+    run = prepare_bert(ask=not request.download, expected=sum(seconds))
     if not request.share or not run.whole:
         carry_out(run.id, typer.echo)
     if request.share:

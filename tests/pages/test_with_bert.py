@@ -41,8 +41,13 @@ def test_what_is_offered_is_the_next_step(offered, page, monkeypatch):
     assert not buttons and "440 MB" not in said
 
 
+def test_a_plan_leaves_no_run(run, cache):
+    assert "probe --model bert-base-uncased" in run("bert", "--plan").output
+    assert background.bert_run() is None
+
+
 def test_a_run_that_ended_early_is_resumed_from_where_it_was_offered(offered):
-    run = background.prepare_bert(ask=False)
+    begun = background.prepare_bert(ask=False)
     buttons, said = offered()
     assert buttons == ["Resume", "Dismiss"] and "Resume does what is missing" in said
-    assert background.bert_run() == run and not background.own_runs()
+    assert background.bert_run() == begun and not background.own_runs()
