@@ -44,7 +44,7 @@ if __name__ == "__main__":
         shown = [one for cell in notebook.cells for one in cell.get("outputs", ()) if PLOTLY in one.get("data", ())]
         pictures = [Path(folder, f"{number}.png") for number in range(len(shown))]
         figures = [plotly.io.from_json(json.dumps(one.data[PLOTLY])) for one in shown]
-        plotly.io.write_images(figures, pictures, width=1000)
+        plotly.io.write_images(figures, pictures, width=1000, height=[one.layout.height or 450 for one in figures])
         for one, picture in zip(shown, pictures, strict=True):
             small = io.BytesIO()
             Image.open(picture).convert("RGB").quantize(64).save(small, "PNG", optimize=True)
