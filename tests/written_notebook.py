@@ -27,7 +27,7 @@ def execute(notebook: Any, folder: Path, **settings: object) -> None:
     """Runs the cells in a kernel of its own in ``folder``, with no network and an empty cache."""
     places = dict.fromkeys(("PROBING_CACHE", "TMPDIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), folder)
     there = {"PYTHONPATH": REPOSITORY, "HF_HUB_OFFLINE": 1, "OMP_NUM_THREADS": 1, **places, **settings}
-    of = {"record_timing": False, "resources": {"metadata": {"path": str(folder)}}}
+    of: dict[str, Any] = {"record_timing": False, "resources": {"metadata": {"path": str(folder)}}}
     NotebookClient(notebook, timeout=300, kernel_name="python3", **of).execute(
         env=os.environ | {name: str(value) for name, value in there.items()}
     )
