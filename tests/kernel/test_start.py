@@ -37,7 +37,8 @@ def test_the_command_serves_with_its_options_or_says_in_one_line_what_the_pages_
     monkeypatch.setattr(start, "main", lambda *options: print(options))
     assert run("ui", "--", "--server.port", "8502").stdout.strip() == "('--server.port', '8502')"
     monkeypatch.undo()
-    for name, value, said in (("find_spec", lambda _: None, "needs Streamlit"), ("REPOSITORY", Path("/none"), "REPOSITORY")):
+    needs = [("find_spec", lambda _: None, "needs Streamlit"), ("REPOSITORY", Path("/none"), "REPOSITORY")]
+    for name, value, said in needs:
         monkeypatch.setattr(start, name, value)
         with pytest.raises(SystemExit, match=rf"^error: .*{said}.*bertnesia-explorer\[app\]"):
             start.main()
