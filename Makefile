@@ -12,7 +12,8 @@ help:
 	@echo "             damage, every page in the browser at two widths (installs Ray)"
 	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
 	@echo "make gpu     a GPU against the CPU in ranks, and in time against transformers, written to docs/performance.md"
-	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results; needs chromium"
+	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results, and runs docs/notebook.ipynb; needs"
+	@echo "             chromium"
 	@echo "make lint    ruff and mypy, and builds the documentation site"
 	@echo "make setup   environment and install only"
 	@echo "make family  makes the shipped models and results again, after the base; prints the hours first, resumable"
@@ -68,6 +69,7 @@ gpu: $(VENV)/.installed-dev
 screenshots: $(VENV)/.installed-dev
 	@sh tests/install_chromium.sh
 	PROBING_PICTURES=docs/screenshots HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests/browser/test_journey.py -m slow -k picture
+	$(BIN)/python -m tests.written_notebook
 
 docs: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.written_docs

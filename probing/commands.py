@@ -1,4 +1,4 @@
-"""The commands that belong to no subject: ``check``, ``fetch``, ``runs``, ``tables`` and ``terms``."""
+"""The commands that belong to no subject: ``check``, ``fetch``, ``runs``, ``tables``, ``terms`` and ``ui``."""
 
 import json
 from inspect import cleandoc
@@ -158,3 +158,12 @@ def terms(
             f"got {name!r}; expected a part of the name of a quantity or term; `python -m probing terms` prints all"
         )
     typer.echo("\n".join(parts).rstrip())
+
+
+def ui(
+    options: Annotated[list[str] | None, typer.Argument(help="Options of `streamlit run`, after `--`.")] = None,
+) -> None:
+    """Serve the pages on this machine; they need the repository and the extra [app]."""
+    from probing.ui import main
+
+    main(*options or ())

@@ -192,6 +192,7 @@ _LAST = {
     "tables": Command(
         "probing.commands", "Print every column of all stored tables, or of those with a name, as Markdown."
     ),
+    "ui": Command("probing.commands", "Serve the pages on this machine; they need the repository and the extra [app]."),
     "space": Command(
         "probing.own_model.commands",
         "List the models, runs and probe sets on this machine with the space that each takes.",

@@ -8,10 +8,11 @@ import logging
 import sys
 import time
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
-from probing.kernel.registry import REPOSITORY
+from probing.kernel.registry import REPOSITORY, where_data_are
 
 #: Seconds in which nobody opened a page, before the server goes on with its own visits; a new server and a browser draw
 #: for up to ten.
@@ -100,8 +101,14 @@ def _started() -> str | None:
     return f"ws://{host}:{config.get_option('server.port')}" + (f"/{path}" if path else "")
 
 
-def main() -> None:
-    """Runs the app; the options are those of ``streamlit run``."""
+def main(*options: str) -> None:
+    """Runs the app; the options are those of ``streamlit run``. Exits with one line where the pages or Streamlit are
+    missing, as with an installed package alone.
+    """
+    if not (REPOSITORY / "app.py").is_file():
+        sys.exit(f"error: {where_data_are('the dashboard')}; it needs the extra 'bertnesia-explorer[app]', too")
+    if find_spec("streamlit") is None:
+        sys.exit("error: the dashboard needs Streamlit; install it with: pip install 'bertnesia-explorer[app]'")
     from streamlit.web import cli
     from streamlit.web.server import app_discovery
 
@@ -110,8 +117,8 @@ def main() -> None:
     # the one whose folder has the configuration.
     found = app_discovery.AppDiscoveryResult(True, "app", GUARDED)
     app_discovery.discover_asgi_app = lambda *_: found  # type: ignore[misc, assignment]  # whatever the script
-    sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *sys.argv[1:]], prog_name="streamlit"))
+    sys.exit(cli.main(["run", str(REPOSITORY / "app.py"), *options], prog_name="streamlit"))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

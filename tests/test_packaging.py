@@ -123,6 +123,7 @@ ALONE = {
     ),
     "help": "from probing.main import app; print(app.info.help)",
     "check": ("from probing.check import check; print({title: found for title, found in check(say=str) if found})"),
+    "pages": "import probing.ui\ntry:\n    probing.ui.main()\nexcept SystemExit as error:\n    print(error)",
     "missing": (
         """
 import probing
@@ -261,7 +262,9 @@ def test_what_ships_with_the_repository_is_said_to_be_missing_and_where_to_get_i
         "nesia-mini-cola",
         "the set of facts trex",
     ]
+    said.append(alone("pages"))
     assert all("clone the repository and set the environment variable PROBING_REPOSITORY" in line for line in said)
+    assert "error: the dashboard ships" in said[-1] and said[-1].count("\n") == 1
 
 
 def test_with_the_repository_named_the_installed_package_has_the_shipped_model(with_settings):

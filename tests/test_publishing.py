@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 import yaml
 from huggingface_hub import constants
 from packaging.requirements import Requirement
@@ -16,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 from streamlit import config
 
 from probing.kernel.registry import published_at, where_data_are
+from probing.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -50,6 +52,38 @@ def test_the_workflow_runs_what_contributors_run_on_the_oldest_and_the_newest_py
     assert used and all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", name) for name in used)
     for extra in re.findall(r'"\.\[(.*)\]"', str(workflow))[0].split(","):
         assert extra in PROJECT["optional-dependencies"]
+
+
+def test_a_tag_is_published_without_a_password_after_the_checks_and_the_trial_of_its_wheel():
+    workflow = read("workflows/release.yml")
+    jobs = workflow["jobs"]
+    # YAML reads the key "on" as true.
+    assert workflow[True] == {"push": {"tags": ["v*"]}} and workflow["permissions"] == {"contents": "read"}
+    assert jobs["ci"] == {"uses": "./.github/workflows/ci.yml"} and "workflow_call" in read("workflows/ci.yml")[True]
+    assert jobs["publish"]["needs"] == ["ci", "build"] and jobs["announce"]["needs"] == "publish"
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    steps = [step for job in jobs.values() for step in job.get("steps", ())]
+    assert all(re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step["uses"]) for step in steps if "uses" in step)
+    commands = re.findall(r"\.ci/\w+", " ".join(step.get("run", "") for step in steps))
+    assert set(commands) == {".ci/release", ".ci/notes"} and all(os.access(ROOT / name, os.X_OK) for name in commands)
+    tried = re.findall(r"bin/probing (\w+)", (ROOT / ".ci" / "release").read_text(encoding="utf-8"))
+    assert tried and set(tried) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", ["", "probing/kernel/version.py", "CITATION.cff", "CHANGELOG.md"])
+def test_the_notes_of_a_release_are_its_part_of_the_changelog_if_all_name_the_tag(tmp_path, name):
+    files = {
+        ".ci/notes": (ROOT / ".ci" / "notes").read_text(encoding="utf-8"),
+        "probing/kernel/version.py": '"""The version."""\n\n__version__ = "1.2.0"\n',
+        "CITATION.cff": "cff-version: 1.2.0\nversion: 1.2.0\ndate-released: 2026-12-24\n",
+        "CHANGELOG.md": "# Changelog\n\n## 1.2.0 (2026-12-24)\n\nNew.\n\n## 1.1.0 (2026-11-28)\n\nOld.\n",
+    }
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text.replace("1.2.0", "1.1.9") if path == name else text)
+    done = subprocess.run(["bash", tmp_path / ".ci" / "notes", "v1.2.0"], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == (("", 1) if name else ("New.", 0))
+    assert done.stderr.startswith(f"{name} says 1.1.9" if name else "")
 
 
 def test_the_project_names_its_address_in_one_place_or_nowhere(tmp_path, monkeypatch):

@@ -33,6 +33,17 @@ def test_torchs_threads_sleep_while_they_wait():
     assert "OMP_WAIT_POLICY = 'PASSIVE'" in done.stderr
 
 
+def test_the_command_serves_with_its_options_or_says_in_one_line_what_the_pages_need(monkeypatch, run):
+    monkeypatch.setattr(start, "main", lambda *options: print(options))
+    assert run("ui", "--", "--server.port", "8502").stdout.strip() == "('--server.port', '8502')"
+    monkeypatch.undo()
+    needs = [("find_spec", lambda _: None, "needs Streamlit"), ("REPOSITORY", Path("/none"), "REPOSITORY")]
+    for name, value, said in needs:
+        monkeypatch.setattr(start, name, value)
+        with pytest.raises(SystemExit, match=rf"^error: .*{said}.*bertnesia-explorer\[app\]"):
+            start.main()
+
+
 def test_what_the_pages_import_is_loaded(monkeypatch):
     pages = [REPOSITORY / "app.py", *(REPOSITORY / "pages").glob("*.py")]
     imported = [
