@@ -37,7 +37,7 @@ from probing.kernel.app.save import plot
 from probing.kernel.app.texts import escape, filled, listing
 from probing.kernel.columns import Columns
 from probing.kernel.fact import PROBE_SETS
-from probing.kernel.figures.looks import head_name, set_name
+from probing.kernel.figures.looks import bert_first, head_name, set_name
 from probing.kernel.figures.yardsticks import MODES, above
 from probing.kernel.metric import RANKS
 from probing.kernel.models.names import BERT, HEADS, LEAST_SQUARES, LOGIT_LENS, head_order
@@ -122,7 +122,7 @@ def with_usual_lines(view: View) -> View:
     clearest = [finding.model for finding in findings(view)[:2]]
     bases = {str(runs["base"].get(model) or model) for model in clearest}
     lines = {BERT, *clearest, *bases, *view.controls}
-    models = tuple(sorted((model for model in view.colours if model in lines), key=lambda model: model != BERT))
+    models = tuple(model for model in bert_first(view.colours) if model in lines)
     return replace(view, chosen=replace(view.chosen, models=models)) if clearest else view
 
 

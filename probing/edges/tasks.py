@@ -17,6 +17,7 @@ from probing.edges.readers.relations import read_proto_roles, read_semeval
 from probing.edges.readers.sentences import dependencies, part_of_speech, read_conll_entities, read_ewt
 from probing.edges.targets import Span, TaskData
 from probing.kernel.errors import EdgeDataError, OptionError
+from probing.kernel.registry import read_registry
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _ROLE = re.compile(r"ARG[0-5A]|ARGM(-.+)?")
@@ -147,8 +148,8 @@ OPEN_TASKS = ("pos", "dependencies", "srl", "proto-roles", "relations")
 
 def train_command(model: str) -> str:
     """The commands that train the probes of a model, on tasks whose data anybody can download."""
-    # EWT's PropBank has no address.
-    tasks = [name for name in OPEN_TASKS if name != "srl"]
+    there = {entry.name for entry in read_registry().data if entry.has_address}
+    tasks = [name for name in OPEN_TASKS if there.issuperset(EDGE_TASKS[name].data_set)]
     data = dict.fromkeys(data_set for name in tasks for data_set in EDGE_TASKS[name].data_set)
     fetch = f"python -m probing fetch {' '.join(data)}"
     return f"{fetch} && python -m probing edges train --model {shlex.quote(model)} --tasks {','.join(tasks)}"

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from probing.kernel.fact import (
     MASK,
     NOT_FILLED,
     ONE_WORD,
+    PHRASES,
     PROBE_SETS,
     SOURCES,
     Fact,
@@ -28,6 +30,7 @@ from probing.kernel.fact import (
     restrict,
     right_answers,
     select,
+    shipped_relations,
 )
 from probing.kernel.files import FACTS_FOLDER, cache_folder
 from probing.kernel.questions import with_masks
@@ -407,6 +410,13 @@ def read_facts(
         f"no facts called {str(name_or_path)!r}; expected one of {', '.join(SOURCES)}, "
         f"a folder in LAMA's layout or a file of own facts ({' or '.join(SUFFIXES)})"
     )
+
+
+@cache
+def shipped_sizes() -> dict[str, int]:
+    """Shipped probe set -> number of its facts."""
+    sets = (one for names in ("all", PHRASES) for one in read_facts(names, shipped_relations()))
+    return {one.probe_set: len(one.facts) for one in sets}
 
 
 def is_own_file(name_or_path: str | Path) -> bool:

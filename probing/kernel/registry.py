@@ -93,6 +93,11 @@ class DataEntry(Frozen):
     #: Without any the archive at ``url`` holds all, below ``archive_root``; ``.tar.gz`` addresses are members.
     files: tuple[DataFile, ...] = ()
 
+    @property
+    def has_address(self) -> bool:
+        """Whether it can be downloaded; others are taken from local copies."""
+        return not self.made
+
 
 class FamilyMember(Frozen):
     """One fine-tuned model of a family."""

@@ -12,12 +12,12 @@ from probing.facts.sources import own_facts, own_probe_set
 from probing.kernel.commands import command, printed_or_written
 from probing.kernel.errors import FactsError, StoreError
 from probing.kernel.files import result_folders
-from probing.kernel.models.names import find_entry
+from probing.kernel.models.names import BERT, find_entry
 from probing.kernel.options import spelled
 from probing.kernel.registry import name_in_files
 from probing.own_model.check import in_bytes, in_minutes, refuse_unfit
 from probing.own_model.requests import BertRequest, OwnReportRequest, OwnRequest
-from probing.own_model.run import OfBert, Wish, carry_out, find_run, placed, prepare, prepare_bert
+from probing.own_model.run import OfBert, Wish, bert_folder, carry_out, find_run, placed, prepare, prepare_bert
 
 
 class What(StrEnum):
@@ -118,7 +118,7 @@ def bert(request: BertRequest) -> None:
 
     The commands' output goes to `log.txt` in the folder of the run, below `cache/own-runs`.
     """
-    from probing.own_model.bert import expected, share
+    from probing.own_model.bert import expected
 
     seconds = () if request.download else expected()
     steps = OfBert(ask=not request.download).steps
@@ -130,7 +130,9 @@ def bert(request: BertRequest) -> None:
     if not request.share or not run.whole:
         carry_out(run.id, typer.echo)
     if request.share:
-        share(request.share, typer.echo)
+        from probing.sharing.push import PushRequest, push
+
+        push(PushRequest("predictions", BERT, to_folder=request.share, runs=(bert_folder(),)), typer.echo)
         typer.echo(f"shared; it is taken with: python -m probing pull --from-folder {request.share}")
     else:
         typer.echo("done: the pages begin with it; python -m probing ask also takes --model bert-base-uncased")

@@ -26,9 +26,11 @@ _ASK = (
 
 def offer(view: View) -> None:
     """Draws the button that brings BERT, or asks it all facts; none where all is done, and on a server for others."""
+    if why_not() is not None or _unfinished():
+        return
     here = live_models.choices()[BERT].here
     asked = len(view.runs) > 0 and ((view.runs["model"] == BERT) & (view.runs["probe_set"] == background.TREX)).any()
-    if why_not() is None and not (here and asked) and _unfinished() is None:
+    if not (here and asked):
         with st.popover("With BERT", icon=":material/quiz:" if here else ":material/download:"):
             _offered(ask=here)
 

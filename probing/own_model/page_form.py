@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from probing.choices import OwnModelSelection
-from probing.facts.sources import own_facts, own_probe_set, read_facts
+from probing.facts.sources import own_facts, own_probe_set, shipped_sizes
 from probing.kernel.app import blocks, selection
 from probing.kernel.app.frame import View
 from probing.kernel.app.texts import Markdown, code, count, filled
 from probing.kernel.errors import ProbingError
-from probing.kernel.fact import Fact, FactSet, shipped_relations
+from probing.kernel.fact import Fact, FactSet
 from probing.kernel.models.checkpoint import added_tokens
 from probing.kernel.models.names import base_entry, find_entry, named_folders
 from probing.kernel.user_tables import SUFFIXES
@@ -243,7 +243,8 @@ def _start(
     if refused is not None:
         blocks.note("{why} Run the commands on your own machine.", "lock", why=refused)
     elif not busy:
-        _button(wish, [model, *more, *([base] if base else [])], given, [*sizes, *([_trex_facts()] if trex else [])])
+        all_sizes = [*sizes, *([shipped_sizes()[TREX]] if trex else [])]
+        _button(wish, [model, *more, *([base] if base else [])], given, all_sizes)
     standing()
     with st.expander("In a terminal", icon=":material/terminal:", expanded=refused is not None):
         blocks.command_line("\n".join(step.line for step in wish.steps), whole=refused is None)
@@ -299,12 +300,6 @@ def _facts() -> Given | None:
         st.warning(filled(words, run=code(other.id), name=facts.probe_set, free=free), icon=":material/label:")
         return None
     return Given(Path(name).name, content, facts)
-
-
-@st.cache_data(show_spinner=False)
-def _trex_facts() -> int:
-    """Number of the shipped facts of T-REx."""
-    return sum(len(fact_set.facts) for fact_set in read_facts(TREX, shipped_relations()))
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")

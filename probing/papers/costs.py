@@ -1,6 +1,7 @@
 """What long commands cost at BERT-base's size, as measured, and the sum of those of a plan."""
 
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,7 @@ def in_words(parts: Collection[str]) -> list[str]:
     """Lines on hours, memory and disk of these parts, one for each time that a name occurs, done one by one."""
     if not parts:
         return []
-    each = {name: sum(costs()[one].hours for one in parts if one == name) for name in dict.fromkeys(parts)}
+    each = {name: n * costs()[name].hours for name, n in Counter(parts).items()}
     largest = ", ".join(f"{name} {hours:,.1f}" for name, hours in sorted(each.items(), key=lambda of: -of[1])[:4])
     return [
         "in all, if the models have BERT-base's size, with the papers' settings on two cores (docs/scale.md):",

@@ -354,7 +354,7 @@ def _with_data(plan: Plan) -> tuple[str, ...]:
     there = {
         entry.name
         for entry in plan.registry.data
-        if not entry.made or (cache_folder() / "downloads" / entry.name).is_dir()
+        if entry.has_address or (cache_folder() / "downloads" / entry.name).is_dir()
     }
     return tuple(task for task in plan.tasks if there.issuperset(EDGE_TASKS[task].data_set))
 

@@ -147,6 +147,11 @@ def set_order(probe_set: str) -> int:
     return list(PROBE_SETS).index(probe_set) if probe_set in PROBE_SETS else len(PROBE_SETS)
 
 
+def bert_first(models: Iterable[str]) -> list[str]:
+    """Models in the order in which a page begins with them: BERT, then as given."""
+    return sorted(models, key=lambda model: model != BERT)
+
+
 def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]]]:
     """The choice with defaults and without names that are not in the store, and field -> the names removed."""
     if runs.empty:
@@ -162,8 +167,7 @@ def fit(chosen: Chosen, runs: pd.DataFrame) -> tuple[Chosen, dict[str, list[str]
 
     heads = [head for head in HEADS if head in set(runs["head"])] + sorted(set(runs["head"]) - set(HEADS))
     sets = sorted(runs["probe_set"].unique(), key=lambda name: (set_order(name), name))
-    models = sorted(looks_of(runs).colours, key=lambda name: name != BERT)
-    order = {"model": models, "head": heads, "probe_set": sets}
+    order = {"model": bert_first(looks_of(runs).colours), "head": heads, "probe_set": sets}
     overview = _overview(runs, order, {column: keep(field, order[column]) for column, field in ONE_OF_SEVERAL.items()})
     several: dict[str, Any] = {field: tuple(overview[column]) for column, field in ONE_OF_SEVERAL.items()}
     fitted = replace(chosen, **several)

@@ -31,11 +31,7 @@ from huggingface_hub.errors import (
     RevisionResolutionError,
 )
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import (
-    parse_ratelimit_headers,
-    set_client_factory,
-    tqdm,
-)
+from huggingface_hub.utils import parse_ratelimit_headers, set_client_factory, tqdm
 from huggingface_hub.utils._http import default_client_factory
 
 from probing.kernel.errors import ModelError
