@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup app test test-all bench gpu screenshots family docs site sums lint format check clean
+.PHONY: help setup app test test-all bench stress gpu screenshots family docs site sums lint format check clean
 
 help:
 	@echo "make app     environment, install, dashboard on the shipped snapshot (http://localhost:8501)"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-all  what make test leaves out: the wheel, the notebook, Ray's workers, benchmarks, kills, full disks and"
 	@echo "             damage, every page in the browser at two widths (installs Ray)"
 	@echo "make bench   speed as ratios to named alternatives; PARTS='heads live' selects parts, ARGS=--json prints JSON"
+	@echo "make stress  kills, links, broken models, altered shares, flipped bits: an hour at most, resumable; docs/reliability.md"
 	@echo "make gpu     a GPU against the CPU in ranks, and in time against transformers, written to docs/performance.md"
 	@echo "make screenshots  takes the pictures of README and docs again, from the shipped results, and runs docs/notebook.ipynb; needs"
 	@echo "             chromium"
@@ -62,6 +63,9 @@ test-all: $(VENV)/.installed-all
 
 bench: $(VENV)/.installed-dev
 	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.speed $(PARTS) $(ARGS)
+
+stress: $(VENV)/.installed-dev
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.stress
 
 gpu: $(VENV)/.installed-dev
 	@HF_HUB_OFFLINE=1 $(BIN)/python -m tests.gpu --write

@@ -42,7 +42,7 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: with its reason in the commit's message.
 MOST_LINES = {
     "app.py": 174,
-    "data/making": 3181,
+    "data/making": 3188,
     "pages": 3067,
     "probing": 2134,
     "probing/api": 2316,
@@ -50,16 +50,16 @@ MOST_LINES = {
     "probing/compared": 1430,
     "probing/edges": 8106,
     "probing/facts": 10_291,
-    "probing/finetuning": 2996,
+    "probing/finetuning": 3013,
     "probing/forgetting": 6106,
     "probing/heads": 2124,
     "probing/kernel": 16_758,
     "probing/live": 3825,
-    "probing/own_model": 2787,
+    "probing/own_model": 2802,
     "probing/papers": 3338,
     "probing/sentences": 5493,
     "probing/sharing": 1136,
-    "tests": 49_970,
+    "tests": 50_485,
 }
 
 

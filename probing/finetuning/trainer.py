@@ -26,7 +26,7 @@ from transformers.utils import is_accelerate_available
 from probing.finetuning.examples import Row, SentenceClassifier, collate, mask_tokens
 from probing.finetuning.setup import Replay, freeze_lowest, without_replayed
 from probing.kernel.errors import ModelError
-from probing.kernel.files import atomic_folder, atomic_text
+from probing.kernel.files import atomic_folder, atomic_text, file_sha256
 from probing.kernel.models.arrays import IGNORED, plan_batches
 from probing.kernel.models.head import masked_loss
 from probing.kernel.recipe import FinetuneRecipe
@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 Model = PreTrainedModel | SentenceClassifier
 #: A training shorter than an epoch is looked at after each of this many equal parts.
 _LOOKS = 4
+#: In a checkpoint: file -> sha256.
+_SUMS = "sums.json"
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,18 @@ class KeptStates(TrainerCallback):
                 self.tokenizer.save_pretrained(half)
 
 
+class _Sums(TrainerCallback):
+    """Writes the checksums of a checkpoint's files into it once all are there."""
+
+    def on_save(self, args, state, control, **_):
+        folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        atomic_text(folder / _SUMS, json.dumps(_sums(folder)))
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    return {path.name: file_sha256(path) for path in sorted(folder.iterdir()) if path.name != _SUMS}
+
+
 class _Until(TrainerCallback):
     """Ends a training before its last planned step."""
 
@@ -264,7 +278,7 @@ def finetune(
         freeze_word_embeddings(model)
     if recipe.frozen_layers:
         freeze_lowest(_body(model), recipe.frozen_layers)
-    watched: list[TrainerCallback] = [_Looks(look, data.looks)] if look else []
+    watched: list[TrainerCallback] = [_Sums(), *([_Looks(look, data.looks)] if look else [])]
     watched += [kept] if kept else []
     if data.until and data.until < len(data):
         watched.append(_Until(data.until))
@@ -355,12 +369,15 @@ def require_accelerate() -> None:
 
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
-    """The last complete checkpoint; incomplete ones are deleted, because the Trainer would take them for complete."""
+    """The last whole checkpoint; the others are deleted, because the Trainer would take them for whole."""
     for path in folder.glob("checkpoint-*"):
         try:
             # The Trainer writes this file last.
             json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            log.warning("%s is incomplete; training resumes from the checkpoint before it", path)
+            # One of an earlier version has no sums, nor has one whose training was killed before they were written.
+            if (path / _SUMS).exists() and json.loads((path / _SUMS).read_text(encoding="utf-8")) != _sums(path):
+                raise ValueError("other bytes than were written")
+        except (OSError, ValueError) as error:
+            log.warning("%s is not whole (%s); training resumes from the checkpoint before it", path, error)
             shutil.rmtree(path)
     return get_last_checkpoint(str(folder))

@@ -1,6 +1,7 @@
 """Runs of own models, and of BERT, in the background: what is asked, by which commands; they survive the server."""
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -9,15 +10,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pydantic import SerializeAsAny, ValidationError
+from pydantic import SerializeAsAny
 
 from probing.facts.requests import CARRIED, INDEPENDENT
 from probing.kernel.errors import JobError, LockError
@@ -311,13 +312,13 @@ def find_run(run_id: str) -> OwnRun:
     try:
         if not known:
             raise FileNotFoundError(run_id)
-        return OwnRun(folder, State.model_validate_json((folder / _STATE).read_text(encoding="utf-8")))
+        return OwnRun(folder, _read(folder / _STATE))
     except FileNotFoundError as error:
         listed = ", ".join(run.id for run in own_runs()) if known else "12 hex digits"
         raise JobError(
             f"no run {run_id!r} of an own model in {own_runs_folder()}; expected one of: {listed or 'none yet'}"
         ) from error
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise JobError(
             f"{folder / _STATE} cannot be read ({error}); delete the folder and start the run again"
         ) from error
@@ -338,8 +339,8 @@ def all_runs() -> list[OwnRun]:
     """All runs whose state can be read, newest first."""
     runs = []
     for path in own_runs_folder().glob(f"*/{_STATE}"):
-        with suppress(OSError, ValidationError):
-            runs.append(OwnRun(path.parent, State.model_validate_json(path.read_text(encoding="utf-8"))))
+        with suppress(OSError, ValueError):
+            runs.append(OwnRun(path.parent, _read(path)))
     return sorted(runs, key=lambda run: (run.state.created, run.id), reverse=True)
 
 
@@ -489,5 +490,19 @@ def _end(state: State, sign: int) -> None:
 
 
 def _save(folder: Path, state: State) -> State:
-    atomic_text(folder / _STATE, state.model_dump_json(indent=1))
+    content = state.model_dump(mode="json")
+    atomic_text(folder / _STATE, json.dumps(content | {"sha256": _sum(content)}, indent=1))
     return state
+
+
+def _read(path: Path) -> State:
+    """A state as it was written; a ``ValueError`` if it is none or has other bytes."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    # What an earlier version wrote has no checksum.
+    if isinstance(content, dict) and content.pop("sha256", None) not in (None, _sum(content)):
+        raise ValueError("other bytes than were written")
+    return State.model_validate(content)
+
+
+def _sum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()

@@ -6,8 +6,8 @@ end it.
 
 import json
 import random
+import shutil
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -15,11 +15,14 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import torch
 from safetensors import SafetensorError
 
+from data.making.pretraining import train as pretraining
 from probing.changes.minimal_pairs import read_minimal_pairs
 from probing.edges import ask as edges
 from probing.facts.sources import read_own_facts
+from probing.finetuning import trainer
 from probing.heads.files import read_identity, read_weights, refuse_damage
 from probing.kernel.errors import ProbingError
 from probing.kernel.models.arrays import read_sealed, write_sealed
@@ -28,9 +31,12 @@ from probing.kernel.store.columns import TABLES
 from probing.kernel.store.opening import open_database
 from probing.kernel.store.parquet import files_of, read_table, table_of, write_table
 from probing.kernel.store.seals import examine
+from probing.own_model import run as own_run
 from probing.sentences import probes as sentences
 
 DATA = REPOSITORY / "data"
+#: Files of every kind that one part of the stress trials opens, and the number of parts.
+EACH, PARTS = 5, 4
 #: Reads a file and gives what it holds, to compare.
 Read = Callable[[Path], Any]
 
@@ -78,9 +84,48 @@ def files(folder: Path) -> Iterator[tuple[str, Path, Read]]:
     for kind, subject in (("edges", edges), ("sentences", sentences)):
         path = min((DATA / kind).glob("*/*/probes.safetensors"), key=lambda path: path.stat().st_size)
         yield f"{kind} probes", path, partial(probes, subject.read_probes)
+    yield from states(folder / "whole")
     # Texts without a checksum of their own, which `check` compares: other words are no damage that a reader can see.
     yield "own facts", DATA / "facts" / "well_known.jsonl", lambda path: read_own_facts(path, "mine") and None
     yield "minimal pairs", DATA / "sentences" / "minimal_pairs.jsonl", lambda path: read_minimal_pairs(path) and None
+
+
+def states(folder: Path) -> Iterator[tuple[str, Path, Read]]:
+    """What unfinished work keeps: an own run's state, and the checkpoints of fine-tuning and of pre-training."""
+    wish = own_run.Wish(model="m", facts="f.csv", called="f")
+    own_run._save(folder, own_run.State(wish=wish, created="2026", step=3))
+    yield "state of an own run", folder / "run.json", lambda path: named(path, own_run._read)
+    recipe = pretraining.PretrainRecipe(layers=1, hidden=16, heads=2, steps=8, tokens_per_step=60)
+    model = pretraining.new_model(recipe, 40)
+    optimiser = torch.optim.AdamW(model.parameters())
+    pretraining._save(folder, recipe, "begun", model, optimiser, 3, [])
+
+    def resumed(path: Path) -> Any:
+        found = pretraining._resume(path.parent, recipe, "begun", model, optimiser)
+        return found, [weight.numpy().tobytes() for weight in model.state_dict().values()]
+
+    yield "checkpoint of pretrain", folder / "checkpoint.pt", resumed
+    whole = folder / "checkpoint-3"
+    model.save_pretrained(whole)
+    (whole / "trainer_state.json").write_text("{}")
+    (whole / trainer._SUMS).write_text(json.dumps(trainer._sums(whole)))
+
+    def last(path: Path) -> Any:
+        checkpoint = shutil.copytree(whole, path.parent / "training" / whole.name, dirs_exist_ok=True)
+        shutil.copyfile(path, checkpoint / path.name)
+        if trainer._last_whole_checkpoint(checkpoint.parent) is None:
+            raise ProbingError(f"{path.name} is not used")
+
+    for name in ("model.safetensors", trainer._SUMS):
+        yield f"{name} of a checkpoint of finetune", whole / name, last
+
+
+def named(path: Path, read: Read) -> Any:
+    """As a caller reads it that names the file in its error."""
+    try:
+        return read(path)
+    except ValueError as error:
+        raise ProbingError(f"{path.name}: {error}") from error
 
 
 def flipped(content: bytes, rng: random.Random) -> bytes:
@@ -94,26 +139,39 @@ def flipped(content: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def main(count: int, folder: Path) -> None:
-    """Prints kind -> what came -> how often; ``wrong`` and ``raised`` with the number of the trial."""
-    rng, came, kinds = random.Random(count), defaultdict[str, Counter[str]](Counter), list(files(folder))
-    trials = []
-    for number in range(count):
-        kind, path, read = kinds[number % len(kinds)]
-        copy = folder / str(number) / path.name
-        copy.parent.mkdir()
-        copy.write_bytes(flipped(path.read_bytes(), rng))
-        trials.append((number, kind, path, copy, read))
-    # One process for the files without a seal, as for a folder of them.
-    examine(copy for *_, copy, _ in trials if copy.suffix == ".parquet")
-    for number, kind, path, copy, read in trials:
+class Flips:
+    """So many files with one other bit, of every kind by turns, each of which is opened once."""
+
+    def __init__(self, folder: Path, count: int, rng: random.Random):
+        kinds = list(files(folder))
+        self._trials = []
+        for number in range(count or EACH * len(kinds)):
+            kind, path, read = kinds[number % len(kinds)]
+            copy = folder / str(number) / path.name
+            copy.parent.mkdir()
+            copy.write_bytes(flipped(path.read_bytes(), rng))
+            self._trials.append((kind, path, copy, read))
+        # One process for the files without a seal, as for a folder of them.
+        examine(copy for *_, copy, _ in self._trials if copy.suffix == ".parquet")
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def opened(self, number: int) -> tuple[str, str]:
+        """What came of a trial, ``named`` or ``same rows``, and what is wrong, empty if nothing."""
+        kind, path, copy, read = self._trials[number]
         try:
-            came[kind]["same rows" if read(copy) == read(path) else f"wrong: trial {number}"] += 1
+            return ("same rows", "") if read(copy) == read(path) else ("other rows", f"{kind}, trial {number}")
         except (ProbingError, OSError, SafetensorError) as error:
-            came[kind]["named" if copy.name in str(error) else f"wrong: trial {number} says {error}"] += 1
+            return "named", "" if copy.name in str(error) else f"{kind}, trial {number} says {error}"
         except Exception as error:
-            came[kind][f"raised: trial {number}, {error!r}"] += 1
-    print(json.dumps(came))
+            return "raised", f"{kind}, trial {number}: {error!r}"
+
+
+def main(count: int, folder: Path) -> None:
+    """Prints what was wrong, a line for each trial, and their number."""
+    flips = Flips(folder, count, random.Random(count))
+    print(json.dumps([wrong for number in range(len(flips)) if (wrong := flips.opened(number)[1])]), len(flips))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Whatever single bit of a stored file is wrong, it is named or harmless, and no process ends."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,4 @@ def test_no_bit_of_a_stored_file_ends_a_process_or_changes_rows_without_a_word(t
     words = [sys.executable, "-W", "ignore", "-m", "tests.faults.flips", str(FLIPS), str(tmp_path)]
     done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    came = json.loads(done.stdout)
-    assert sum(number for kind in came.values() for number in kind.values()) == FLIPS
-    assert {kind: found for kind, found in came.items() if set(found) - {"named", "same rows"}} == {}
+    assert done.stdout.split() == ["[]", str(FLIPS)], done.stdout

@@ -14,7 +14,8 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from probing.kernel.errors import ProbingError
 from probing.kernel.files import file_sha256
-from probing.kernel.store.parquet import read_table
+from probing.kernel.store.columns import TABLES
+from probing.kernel.store.parquet import read_table, table_of
 from tests.faults.warm import Call, WarmParent
 from tests.finetuning.task_files import write_conll
 from tests.fixtures.commands import WORDS
@@ -22,6 +23,7 @@ from tests.fixtures.commands import WORDS
 REGISTRY = """
 models = [
   {{ name = "tiny", source = "somewhere/tiny", licence = "MIT" }},
+  {{ name = "bert-base-uncased", source = "somewhere/bert", licence = "MIT" }},
 ]
 data = [
   {{ name = "conll2003", title = "", folder = "conll", licence = "none", files = [
@@ -83,6 +85,7 @@ class Command:
 def _call(words: str, inputs: Path, place: Path, **how) -> Call:
     places = {"CACHE": place / "cache", "SNAPSHOT": place / "no-snapshot", "REGISTRY": inputs / "registry.toml"}
     environment = {f"PROBING_{name}": str(path) for name, path in places.items()}
+    environment["HF_HUB_CACHE"] = str(inputs / "hub")
     return Call(words.replace("INPUTS", str(inputs)).replace("PLACE", str(place)).split(), environment, **how)
 
 
@@ -94,7 +97,9 @@ def begin(command: Command, inputs: Path, warm: WarmParent) -> Path:
     ready, place = inputs.parent / "ready" / command.name, inputs.parent / "place"
     shutil.rmtree(place, ignore_errors=True)
     if not ready.is_dir():
-        place.mkdir()
+        if (inputs / "laid").is_dir():
+            shutil.copytree(inputs / "laid", place)
+        place.mkdir(exist_ok=True)
         for words in command.before:
             done = warm.run(_call(words, inputs, place))
             assert done.code == 0, done.said
@@ -135,7 +140,8 @@ COMMANDS = {
 
 
 #: Folders of a place that hold results; the others (checkpoints, shards, states) are work in progress.
-RESULTS = (*(f"cache/{name}" for name in ("heads", "runs", "shared", "models", "downloads", "hub/pulled")), "out")
+_HERE = ("heads", "edges", "sentences", "runs", "shared", "models", "downloads", "hub/pulled")
+RESULTS = (*(f"cache/{name}" for name in _HERE), "out")
 #: When and where a run was made.
 OF_THE_MAKING = ("device", "created", "seconds")
 
@@ -156,9 +162,9 @@ def digests(place: Path) -> dict[str, str]:
 
 def _digest(path: Path) -> str:
     """The digest of a file, without when and where it was made."""
-    table = path.name.partition("-")[0]
     try:
-        if table in ("runs", "head_training") and path.suffix == ".parquet":
+        table = table_of(path) if path.suffix == ".parquet" else None
+        if table and {column.name for column in TABLES[table].columns} & {*OF_THE_MAKING}:
             rows = read_table(path, table).to_pylist()
             content: object = [{key: row[key] for key in row if key not in OF_THE_MAKING} for row in rows]
         elif path.parent.name == "pulled":
@@ -233,15 +239,17 @@ def _finished(command: Command, inputs: Path) -> Path:
     return inputs.parent / "finished" / command.name
 
 
-def kill_and_resume(command: Command, inputs: Path, warm: WarmParent, wanted: Undisturbed, rng: random.Random) -> Trial:
-    """Kills the command one to three times and then lets it finish.
+def kill_and_resume(
+    command: Command, inputs: Path, warm: WarmParent, wanted: Undisturbed, rng: random.Random, kills: int = 0
+) -> Trial:
+    """Kills the command, 0: one to three times, and then lets it finish.
 
     Each kill comes before a step uniform over its steps on the file system, or at a moment uniform over the command's
     duration: the moments between two steps are those that can go wrong, and most of the time is spent on computing. The
     first comes before a step, which always meets the command at work.
     """
     place, trial = begin(command, inputs, warm), Trial()
-    for number in range(rng.randint(1, MAX_KILLS)):
+    for number in range(kills or rng.randint(1, MAX_KILLS)):
         at_step = number == 0 or rng.random() < 0.5
         how = (
             {"kill_at_step": rng.randint(1, wanted.steps)}

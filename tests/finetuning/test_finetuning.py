@@ -162,7 +162,8 @@ def test_the_head_of_a_task_is_on_the_bases_body_or_refused_by_name(architecture
         assert getattr(model.config, "legacy", None) == getattr(before.config, "legacy", None)
 
 
-def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokenizer, tmp_path):
+@pytest.mark.parametrize("damaged", ["", "model.safetensors", "optimizer.pt", "trainer_state.json"])
+def test_training_that_was_stopped_ends_with_the_same_weights(damaged, folder_of, tokenizer, tmp_path, caplog):
     rows = examples.text_rows(TEXTS, tokenizer, 32, joined=False)
     whole = mlm(folder_of)
     history = finetune(
@@ -173,7 +174,12 @@ def test_training_that_was_stopped_ends_with_the_same_weights(folder_of, tokeniz
     middle = tmp_path / "middle"
     _stop_after(folder_of, tokenizer, rows, middle, 2)
     assert [folder.name for folder in middle.glob("checkpoint-*")] == ["checkpoint-2"]
+    if damaged:
+        content = bytearray((middle / "checkpoint-2" / damaged).read_bytes())
+        content[len(content) // 2] ^= 1
+        (middle / "checkpoint-2" / damaged).write_bytes(content)
     finetune(resumed, PlannedSteps(rows, RECIPE, tokenizer, "mlm"), middle, "cpu", save_every=2)
+    assert ("checkpoint-2 is not whole" in caplog.text) == bool(damaged)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(resumed)[name]), name
 

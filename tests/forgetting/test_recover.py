@@ -42,6 +42,10 @@ def folders(tmp_path_factory, folder_of_run):
     """Folders of a base that knows some facts, and of the base with a spoilt last layer."""
     root = tmp_path_factory.mktemp("forgetting")
     shutil.copytree(planted_base(folder_of_run), root / "planted")
+    return with_spoilt(root)
+
+
+def with_spoilt(root):
     shutil.copytree(root / "planted", root / "spoilt")
     model = AutoModelForMaskedLM.from_pretrained(root / "planted")
     with torch.no_grad():

@@ -126,6 +126,18 @@ def test_the_same_wish_is_the_same_run_and_its_facts_are_copied(run):
     assert run.id not in {one.id for one in background.own_runs()}
 
 
+def test_a_state_with_one_other_bit_is_named_and_one_of_an_earlier_version_is_read(run):
+    path = run.folder / "run.json"
+    path.write_text(run.state.model_dump_json())
+    assert background.find_run(run.id) == run
+    content = bytearray(background._save(run.folder, run.state) and path.read_bytes())
+    content[content.index(b"2")] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(JobError, match=r"run\.json cannot be read .other bytes.*delete the folder"):
+        background.find_run(run.id)
+    assert run.id not in {one.id for one in background.own_runs()}
+
+
 def test_the_time_left_is_expected_until_the_progress_shows_it(run, monkeypatch):
     steps, state = len(run.state.wish.steps), run.state.model_copy(update={"expected": 60.0})
     begun = (run.folder / "run.json").stat().st_mtime

@@ -63,7 +63,10 @@ def probed(tiny_model: Path, folder: Path) -> None:
 @pytest.fixture(scope="module")
 def shares(tiny_model, tmp_path_factory) -> Path:
     """A share in a folder for every kind, ``predictions`` and ``heads``, whose owner is ``owner-KIND``."""
-    folder = tmp_path_factory.mktemp("shares")
+    return make_shares(tmp_path_factory.mktemp("shares"), tiny_model)
+
+
+def make_shares(folder: Path, tiny_model: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         for kind in (*MODELS, "predictions"):
             owner = folder / f"owner-{kind}"

@@ -6,9 +6,9 @@ precision; this is faster on CPUs with bfloat16 instructions (1.6 times here).
 
 import copy
 import hashlib
+import io
 import json
 import logging
-import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +30,9 @@ from probing.kernel.models.head import masked_loss
 from probing.kernel.provenance import Frozen
 
 log = logging.getLogger(__name__)
+
+#: Bytes of the checksum that a checkpoint begins with.
+_DIGEST = hashlib.sha256().digest_size
 
 
 class PretrainRecipe(Frozen):
@@ -284,18 +287,22 @@ def _save(folder: Path, recipe: PretrainRecipe, begun: str, model, optimiser, st
         "step": step,
         "history": json.dumps(history),
     }
-    with atomic_file(folder / "checkpoint.pt") as temporary, temporary.open("wb") as stream:
-        torch.save(state, stream)
+    content = io.BytesIO()
+    torch.save(state, content)
+    with atomic_file(folder / "checkpoint.pt") as temporary:
+        # torch reads what has other bytes, too.
+        temporary.write_bytes(hashlib.sha256(content.getvalue()).digest() + content.getvalue())
 
 
 def _resume(folder: Path, recipe: PretrainRecipe, begun: str, model, optimiser) -> tuple[int, list[dict]]:
     path = folder / "checkpoint.pt"
     if not path.is_file():
         return 0, []
-    try:
-        state = torch.load(path, weights_only=True)
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-        raise ModelError(f"{path} is damaged ({error}); delete it to start again") from error
+    written = path.read_bytes()
+    digest, content = written[:_DIGEST], written[_DIGEST:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ModelError(f"{path} is damaged (other bytes than were written); delete it to start again")
+    state = torch.load(io.BytesIO(content), weights_only=True)
     wanted = recipe.model_dump_json(by_alias=True)
     if state["recipe"] != wanted:
         raise ModelError(f"{path} has the recipe {state['recipe']}, expected {wanted}; delete it to start again")
