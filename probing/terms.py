@@ -351,7 +351,7 @@ _ALL = (
         "Share of facts whose answer the last layer ranks first when the gap's state after this layer is put into the"
         " same sentence with the subject masked. Over facts that this sentence does not answer without the state. Null:"
         " the state of another fact of the same relation, wording and length.",
-        "carried from here",
+        "carried alone",
     ),
     _carried(
         "carried_against",

@@ -114,7 +114,8 @@ def _printed(name: str) -> str:
 
 def _cite() -> str:
     entries = [f"**{one.role}**\n\n```bibtex\n{one.bibtex}\n```" for one in (SOFTWARE, *PAPERS)]
-    return "\n\n".join(["# How to cite", "Cite the software together with the papers whose methods you use.", *entries])
+    said = "A citation of the software, together with those of the papers whose methods you use."
+    return "\n\n".join(["# How to cite", said, *entries])
 
 
 class Docstrings(griffe.Extension):

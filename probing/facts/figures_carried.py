@@ -12,7 +12,7 @@ from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 #: Measure -> its name at the end of its line, and its colour.
 LOOKS = {
     "read": ("read here", "#3B6FB6"),
-    "alone": ("carried from here", "#C2571A"),
+    "alone": ("carried alone", "#C2571A"),
     "against": ("carried against another", "#8C3A8E"),
     "settled": ("settled by here", "#3C8040"),
     "right": ("the right answer", "#3C8040"),

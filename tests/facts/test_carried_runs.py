@@ -199,7 +199,7 @@ def test_a_notebook_draws_the_curves_of_a_run(planted, tmp_path):
         assert len(report.table) == len(by_layer(planted, list(report.table["run_id"].unique())))
         figure = report.figure()
         names = [trace.name for trace in figure.data if trace.mode == "lines+markers"]
-        assert names == ["read here", "carried from here", "carried against another", "settled by here"]
+        assert names == ["read here", "carried alone", "carried against another", "settled by here"]
         read = next(trace for trace in figure.data if trace.name == "read here" and trace.mode == "lines+markers")
         assert list(read.y) == [100 * np.mean([layer >= SINCE["read"](n) for n in range(KNOWN)]) for layer in LAYERS]
         assert len(results.report("facts", "carried").figure().layout.annotations) >= 2

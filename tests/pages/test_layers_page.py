@@ -231,7 +231,7 @@ def test_what_is_carried_is_drawn_with_its_sentence_or_the_command_is_named(look
     app = look("layers", snapshot=snapshot, layers_tab="carried", model="nesia-mini", k=10, in_subject="no")
     assert list(lines(drawn(app, "carried"))) == [
         "read here",
-        "carried from here",
+        "carried alone",
         "carried against another",
         "settled by here",
     ]
