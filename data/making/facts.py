@@ -40,7 +40,9 @@ def _gather_predictions(target: Path, say: Say) -> list[Path]:
     counted: dict[tuple, dict] = {}
     for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):
         rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
-        whole = bool(rows) and all(fact_by_fact(row["model"], row["head"], row["seed"]) for row in rows)
+        whole = bool(rows) and all(
+            fact_by_fact(*(row[name] for name in ("model", "head", "seed", "template_set"))) for row in rows
+        )
         for row in () if whole else rows:
             counted.setdefault(tuple(json.loads(row["config"]).get(name) for name in QUESTION), row)
         kept = _COUNTS if whole else (*_COUNTS, *OF_RUN, "runs")

@@ -116,7 +116,8 @@ def _facts() -> Iterator[Step]:
     """Predictions of all facts by every model and head."""
 
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None) -> Step:
-        out = full_runs() / f"{Path(called).name}-{head}"
+        # Runs of one folder ship alike.
+        out = full_runs() / "-".join(filter(None, (Path(called).name, head, templates)))
         request = ProbeRequest(
             called,
             facts="all",
@@ -207,8 +208,10 @@ def _forgetting() -> Iterator[Step]:
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
 
 
-def fact_by_fact(model: str, head: str, seed: int) -> bool:
+def fact_by_fact(model: str, head: str, seed: int, templates: str) -> bool:
     """Whether a run's predictions ship, and not only its counts."""
+    if templates == SECOND_WORDING:
+        return False
     if model == MODEL:
         return head in (LOGIT_LENS, TIED) and seed == 0
     return head == LOGIT_LENS and model in {one.name for one in FACT_BY_FACT}
