@@ -42,7 +42,7 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: with its reason in the commit's message.
 MOST_LINES = {
     "app.py": 174,
-    "data/making": 3188,
+    "data/making": 3193,
     "pages": 3067,
     "probing": 2134,
     "probing/api": 2316,
@@ -59,7 +59,7 @@ MOST_LINES = {
     "probing/papers": 3338,
     "probing/sentences": 5493,
     "probing/sharing": 1136,
-    "tests": 50_485,
+    "tests": 50_475,
 }
 
 
