@@ -82,9 +82,11 @@ def alluvial(
     for block in right:
         of = f"{percent(block.size, counts['lost'])} of lost"
         _block(figure, block, theme.PART_COLOURS[block.name], n=block.size, of=of, total=total)
-    theme.apply(figure, height=_HEIGHT)
-    low = min(block.top for block in [*left, *centre, *right])
-    high = max(block.top + block.size for block in [*left, *centre, *right])
+    halves = {block: _slot(block.name, block.size, total) / 2 for block in [*left, *centre, *right]}
+    low = min(block.top + block.size / 2 - half for block, half in halves.items())
+    high = max(block.top + block.size / 2 + half for block, half in halves.items())
+    # A column that is longer than all facts, by the room of its labels, does not make that room smaller.
+    theme.apply(figure, height=round(_HEIGHT * max(1, (high - low) / total)))
     room = (high - low) * 0.04
     figure.update_layout(hoverdistance=30, margin_t=56, showlegend=False)
     figure.update_xaxes(visible=False, range=[-0.06, 2.75])
@@ -98,14 +100,19 @@ def alluvial(
 
 def _stack(column: int, sizes: Mapping[str, int], total: int, around: float | None = None) -> list[_Block]:
     """Blocks from the top with gaps; even a small block leaves space for its label."""
-    gap, line = total * 0.035, total * 0.04
-    slots = [max(size, line * (1 + len(_lines(name)))) for name, size in sizes.items()]
+    gap = total * 0.035
+    slots = [_slot(name, size, total) for name, size in sizes.items()]
     top = around - (sum(slots) + gap * (len(slots) - 1)) / 2 if around is not None else 0.0
     blocks = []
     for (name, size), slot in zip(sizes.items(), slots, strict=True):
         blocks.append(_Block(name, column, top + (slot - size) / 2, size))
         top += slot + gap
     return blocks
+
+
+def _slot(name: str, size: int, total: int) -> float:
+    """The height that a block takes with its label."""
+    return max(size, 0.04 * total * (1 + len(_lines(name))))
 
 
 def _lines(name: str) -> list[str]:

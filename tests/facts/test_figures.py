@@ -1,5 +1,7 @@
 """Figures of facts: what is drawn is what the table says, strangers' tokens are text; models, relations, totals."""
 
+from itertools import pairwise
+
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -147,6 +149,22 @@ def test_every_part_of_the_flow_can_be_clicked_and_is_as_high_as_its_facts():
             outcome_words("not_read"): 5,
         }
     )
+
+
+def test_the_flow_is_as_high_as_the_labels_of_its_longest_column_need():
+    figure = flow(kept=1, lost=199, still_inside=12, moved=40, suppressed=10, displaced=125, not_read=12)
+    names = {outcome_words(name) for name in ("still_inside", "moved", "suppressed", "displaced", "not_read")}
+    labels = [trace for trace in figure.data if trace.mode == "text" and trace.text[0][3:].split("</b>")[0]]
+    places = sorted(
+        (float(trace.y[0]), 1 + trace.text[0].count("<br>"))
+        for trace in labels
+        if trace.text[0].split("</b>")[0][3:].replace("<br>", " ") in names
+    )
+    low, high = sorted(figure.layout.yaxis.range)
+    pixels = (figure.layout.height - figure.layout.margin.t - figure.layout.margin.b) / (high - low)
+    assert len(places) == 5 and pixels * (places[0][0] - low) > 7 * places[0][1]
+    for (above, lines), (below, more) in pairwise(places):
+        assert pixels * (below - above) > 14 * (lines + more) / 2
 
 
 def models() -> pd.DataFrame:
