@@ -42,7 +42,7 @@ FLAGS_OF_WINDOWS = ("O_RDONLY", "O_WRONLY", "O_RDWR", "O_APPEND", "O_CREAT", "O_
 #: with its reason in the commit's message.
 MOST_LINES = {
     "app.py": 174,
-    "data/making": 3193,
+    "data/making": 3197,
     "pages": 3067,
     "probing": 2134,
     "probing/api": 2316,
@@ -50,7 +50,7 @@ MOST_LINES = {
     "probing/compared": 1430,
     "probing/edges": 8106,
     "probing/facts": 10_298,
-    "probing/finetuning": 3013,
+    "probing/finetuning": 3015,
     "probing/forgetting": 6106,
     "probing/heads": 2124,
     "probing/kernel": 16_758,
@@ -59,7 +59,7 @@ MOST_LINES = {
     "probing/papers": 3338,
     "probing/sentences": 5493,
     "probing/sharing": 1136,
-    "tests": 50_493,
+    "tests": 50_529,
 }
 
 

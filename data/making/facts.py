@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from data.making.gather import gather_tables, has_runs
 from data.making.plan import carried_runs, fact_by_fact, full_runs, ranked_runs
-from probing.kernel.errors import Say
+from probing.kernel.errors import Say, StoreError
 from probing.kernel.files import atomic_copy, snapshot_folder
 from probing.kernel.models.records import add_rows
 from probing.kernel.store.kinds import FACTS, KINDS
@@ -40,9 +40,13 @@ def _gather_predictions(target: Path, say: Say) -> list[Path]:
     counted: dict[tuple, dict] = {}
     for folder in sorted(path for path in full_runs().glob("*") if path.is_dir()):
         rows = [row for path in files_of("runs", folder) for row in read_table(path, "runs").to_pylist()]
-        whole = bool(rows) and all(
-            fact_by_fact(*(row[name] for name in ("model", "head", "seed", "template_set"))) for row in rows
-        )
+        named = ("model", "head", "seed", "template_set")
+        ships = {fact_by_fact(*(row[name] for name in named)) for row in rows}
+        if len(ships) > 1:
+            raise StoreError(
+                f"{folder} has runs that ship fact by fact and runs that do not; delete it and probe again"
+            )
+        whole = ships == {True}
         for row in () if whole else rows:
             counted.setdefault(tuple(json.loads(row["config"]).get(name) for name in QUESTION), row)
         kept = _COUNTS if whole else (*_COUNTS, *OF_RUN, "runs")

@@ -215,8 +215,8 @@ class Results:
 
         >>> import probing
         >>> results = probing.results()
-        >>> runs = results.runs.query("model == 'nesia-mini' and head == 'tied' and probe_set == 'trex' and seed == 0")
-        >>> capital = results.predictions(runs["run_id"]).query("subject == 'France' and object == 'Paris'")
+        >>> run = results.runs.query("model == 'nesia-mini' and head == 'tied' and probe_set == 'trex' and not counted")
+        >>> capital = results.predictions(run["run_id"]).query("subject == 'France' and object == 'Paris'")
         >>> capital["layer"].tolist()[:9]
         [0, 1, 2, 3, 4, 5, 6, 7, 8]
         """

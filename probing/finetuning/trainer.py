@@ -370,14 +370,16 @@ def require_accelerate() -> None:
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
     """The last whole checkpoint; the others are deleted, because the Trainer would take them for whole."""
-    for path in folder.glob("checkpoint-*"):
+    for path in sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2])):
         try:
             # The Trainer writes this file last.
-            json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
+            best = json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))["best_model_checkpoint"]
+            if best and not (folder / Path(best).name).is_dir():
+                raise ValueError("the best state before it is gone")
             # One of an earlier version has no sums, nor has one whose training was killed before they were written.
             if (path / _SUMS).exists() and json.loads((path / _SUMS).read_text(encoding="utf-8")) != _sums(path):
                 raise ValueError("other bytes than were written")
-        except (OSError, ValueError) as error:
-            log.warning("%s is not whole (%s); training resumes from the checkpoint before it", path, error)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("%s is not whole (%s); training resumes before it", path, error)
             shutil.rmtree(path)
     return get_last_checkpoint(str(folder))

@@ -107,14 +107,18 @@ def states(folder: Path) -> Iterator[tuple[str, Path, Read]]:
     yield "checkpoint of pretrain", folder / "checkpoint.pt", resumed
     whole = folder / "checkpoint-3"
     model.save_pretrained(whole)
-    (whole / "trainer_state.json").write_text("{}")
+    (whole / "trainer_state.json").write_text('{"best_model_checkpoint": null}')
     (whole / trainer._SUMS).write_text(json.dumps(trainer._sums(whole)))
 
     def last(path: Path) -> Any:
-        checkpoint = shutil.copytree(whole, path.parent / "training" / whole.name, dirs_exist_ok=True)
-        shutil.copyfile(path, checkpoint / path.name)
-        if trainer._last_whole_checkpoint(checkpoint.parent) is None:
+        training = folder.parent / "training"
+        shutil.rmtree(training, ignore_errors=True)
+        content = path.read_bytes()
+        shutil.copytree(whole, training / whole.name)
+        (training / whole.name / path.name).write_bytes(content)
+        if trainer._last_whole_checkpoint(training) is None:
             raise ProbingError(f"{path.name} is not used")
+        return content
 
     for name in ("model.safetensors", trainer._SUMS):
         yield f"{name} of a checkpoint of finetune", whole / name, last
@@ -158,10 +162,14 @@ class Flips:
         return len(self._trials)
 
     def opened(self, number: int) -> tuple[str, str]:
-        """What came of a trial, ``named`` or ``same rows``, and what is wrong, empty if nothing."""
+        """What came of a trial: ``named``, ``same rows``, or ``opened``, of a text that has no checksum of its own; and
+        what is wrong, empty if nothing.
+        """
         kind, path, copy, read = self._trials[number]
         try:
-            return ("same rows", "") if read(copy) == read(path) else ("other rows", f"{kind}, trial {number}")
+            if (found := read(copy)) is None:
+                return "opened", ""
+            return ("same rows", "") if found == read(path) else ("other rows", f"{kind}, trial {number}")
         except (ProbingError, OSError, SafetensorError) as error:
             return "named", "" if copy.name in str(error) else f"{kind}, trial {number} says {error}"
         except Exception as error:

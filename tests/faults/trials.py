@@ -221,7 +221,7 @@ def undisturbed(command: Command, inputs: Path, warm: WarmParent) -> Undisturbed
             assert done.code == 0, done.said
             found.append(Undisturbed(digests(place), done.seconds, done.steps))
         assert found[0].digests == found[1].digests and found[0].digests, "two undisturbed runs leave the same"
-        shutil.copytree(place, _finished(command, inputs))
+        shutil.copytree(place, _finished(command, inputs), dirs_exist_ok=True)
         _KNOWN[key] = found[1]
     return _KNOWN[key]
 

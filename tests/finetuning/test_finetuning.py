@@ -13,7 +13,7 @@ from transformers import (
     AutoTokenizer,
 )
 
-from probing.finetuning import evaluation, examples
+from probing.finetuning import evaluation, examples, trainer
 from probing.finetuning.examples import SentenceClassifier, dropouts
 from probing.finetuning.kinds import Base, Training
 from probing.finetuning.setup import Prepared
@@ -182,6 +182,18 @@ def test_training_that_was_stopped_ends_with_the_same_weights(damaged, folder_of
     assert ("checkpoint-2 is not whole" in caplog.text) == bool(damaged)
     for name, value in weights(whole).items():
         assert torch.equal(value, weights(resumed)[name]), name
+
+
+def test_without_its_best_state_a_later_checkpoint_is_not_resumed_from(tmp_path):
+    for step, best in ((4, 4), (8, 4)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        state = {"best_model_checkpoint": f"elsewhere/checkpoint-{best}"}
+        (folder / "trainer_state.json").write_text(json.dumps(state))
+        (folder / trainer._SUMS).write_text(json.dumps(trainer._sums(folder)))
+    assert trainer._last_whole_checkpoint(tmp_path) == str(tmp_path / "checkpoint-8")
+    (tmp_path / "checkpoint-4" / "model.safetensors").write_bytes(b"more")
+    assert trainer._last_whole_checkpoint(tmp_path) is None
 
 
 def _stop_after(folder_of, tokenizer, rows, folder, step):

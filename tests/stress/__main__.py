@@ -4,9 +4,11 @@ Each group is a process, and each of its trials is noted when it has ended: a re
 this state of the program. Once all are done, the figures are written to docs/reliability.md.
 """
 
+import hashlib
 import json
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -14,8 +16,10 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
+from threading import Event
 
 from probing.kernel.files import cache_folder
+from probing.kernel.locks import LONG_WORK, exclusive_lock
 from probing.kernel.registry import REPOSITORY
 from tests.faults import flips
 from tests.stress import drawn, kills
@@ -28,21 +32,25 @@ TRIALS = {
         f"kill-{name.replace(' ', '-')}": (partial(kills.killed, name), 2) for name in kills.COMMANDS
     },
     "links to pages with fields of any kind": {"links": (drawn.links, 100)},
-    "model folders of all architectures, one or two things broken": {"folders": (drawn.folders, 40)},
+    "model folders of every architecture, one or two things broken": {"folders": (drawn.folders, 42)},
     "shares with another value, column, row or order, and sums that fit": {"shares": (drawn.shares, 100)},
     f"stored files with one other bit, {flips.EACH * flips.PARTS} of every kind": {
         f"bits-{part}": (drawn.Bits, 0) for part in range(flips.PARTS)
     },
 }
+#: Set once a call is interrupted.
+stopped = Event()
 GROUPS = {name: group for groups in TRIALS.values() for name, group in groups.items()}
 
 
 @cache
 def folder() -> Path:
-    """Of this state of the program; trials have caches of their own."""
-    words = ["git", "rev-parse", "--short", "HEAD:probing"]
-    state = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=False).stdout.strip()
-    return cache_folder() / "stress" / (state or "installed")
+    """Of this state of the code; trials have caches of their own."""
+    state = hashlib.sha256()
+    for place in ("probing", "data/making", "tests"):
+        for path in sorted((REPOSITORY / place).rglob("*.py")):
+            state.update(path.read_bytes())
+    return cache_folder() / "stress" / state.hexdigest()[:12]
 
 
 def notes(name: str) -> list[dict]:
@@ -61,20 +69,25 @@ def do_group(name: str) -> None:
     prepare, number = GROUPS[name]
     work = folder() / name
     work.mkdir(parents=True, exist_ok=True)
-    trial = prepare(work)
-    for place in range(len(notes(name)), number or len(trial)):
-        note(name, *trial(random.Random(f"{SEED} {name} {place}"), place))
+    # One of an interrupted call may still be at work.
+    with exclusive_lock(folder() / f"{name}.lock", limit=LONG_WORK):
+        trial = prepare(work)
+        for place in range(len(notes(name)), number or len(trial)):
+            note(name, *trial(random.Random(f"{SEED} {name} {place}"), place))
 
 
 def call(name: str) -> None:
     """Does a group in other processes: one that ends early has failed the trial that it was at."""
     begun = time.monotonic()
-    while True:
+    while not stopped.is_set():
         done = len(notes(name))
         with (folder() / f"{name}.log").open("ab") as said:
             words = [sys.executable, "-W", "ignore", "-m", "tests.stress", name]
             code = subprocess.run(words, cwd=REPOSITORY, stdout=said, stderr=said, check=False).returncode
         if code == 0:
+            break
+        if code == -signal.SIGINT:
+            stopped.set()
             break
         note(name, "ended the process", f"exit code {code}; {folder() / f'{name}.log'}")
         if len(notes(name)) - done < 2:
@@ -108,17 +121,18 @@ def main() -> None:
     kills.inputs_in(folder())
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(call, GROUPS))
+    if stopped.is_set():
+        sys.exit("interrupted; the same command goes on")
     text, failed = table()
     print(text)
     for name in GROUPS:
         for place, one in enumerate(notes(name)):
             if one["wrong"]:
                 print(f"{name} {place}: {one['wrong']}")
-    if failed:
-        sys.exit(1)
     document = DOCS.read_text(encoding="utf-8")
     head = text.splitlines(keepends=True)[0]
     DOCS.write_text(re.sub(rf"{re.escape(head)}(\|.*\n)+", lambda _: text, document), encoding="utf-8")
+    sys.exit(int(failed > 0))
 
 
 if __name__ == "__main__":

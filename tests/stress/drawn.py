@@ -87,8 +87,10 @@ def folders(work: Path) -> Trial:
             path.unlink()
         return f"{kind} {path.name}"
 
-    def trial(rng: random.Random, _: int) -> Outcome:
-        kind, folder = rng.choice(sorted(tiny_models.KINDS)), work / "broken"
+    kinds = sorted(tiny_models.KINDS | tiny_models.WHOLE)
+
+    def trial(rng: random.Random, number: int) -> Outcome:
+        kind, folder = kinds[number % len(kinds)], work / "broken"
         shutil.rmtree(folder, ignore_errors=True)
         torch.manual_seed(0)
         tiny_models.save(kind, folder)

@@ -301,7 +301,7 @@ def _resume(folder: Path, recipe: PretrainRecipe, begun: str, model, optimiser) 
     written = path.read_bytes()
     digest, content = written[:_DIGEST], written[_DIGEST:]
     if hashlib.sha256(content).digest() != digest:
-        raise ModelError(f"{path} is damaged (other bytes than were written); delete it to start again")
+        raise ModelError(f"{path} is damaged, or of an earlier version; delete it to start again")
     state = torch.load(io.BytesIO(content), weights_only=True)
     wanted = recipe.model_dump_json(by_alias=True)
     if state["recipe"] != wanted:
