@@ -370,7 +370,7 @@ def require_accelerate() -> None:
 
 def _last_whole_checkpoint(folder: Path) -> str | None:
     """The last whole checkpoint; the others are deleted, because the Trainer would take them for whole."""
-    for path in sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2])):
+    for path in sorted(folder.glob("checkpoint-*"), key=lambda path: (len(path.name), path.name)):
         try:
             # The Trainer writes this file last.
             best = json.loads((path / TRAINER_STATE_NAME).read_text(encoding="utf-8"))["best_model_checkpoint"]

@@ -10,13 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import SerializeAsAny
 
@@ -27,7 +27,7 @@ from probing.kernel.files import absolute_environment, atomic_text, cache_folder
 from probing.kernel.locks import exclusive_lock, is_held
 from probing.kernel.models.names import BERT, LOGIT_LENS, find_entry, own_model_folders
 from probing.kernel.options import spelled
-from probing.kernel.provenance import Frozen, canonical_json
+from probing.kernel.provenance import Frozen, canonical_json, fingerprint_of
 from probing.kernel.registry import REPOSITORY
 
 TREX = "trex"
@@ -491,7 +491,8 @@ def _end(state: State, sign: int) -> None:
 
 def _save(folder: Path, state: State) -> State:
     content = state.model_dump(mode="json")
-    atomic_text(folder / _STATE, json.dumps(content | {"sha256": _sum(content)}, indent=1))
+    checksum = fingerprint_of(canonical_json(content))
+    atomic_text(folder / _STATE, json.dumps(content | {"checksum": checksum}, indent=1))
     return state
 
 
@@ -499,10 +500,9 @@ def _read(path: Path) -> State:
     """A state as it was written; a ``ValueError`` if it is none or has other bytes."""
     content = json.loads(path.read_text(encoding="utf-8"))
     # What an earlier version wrote has no checksum.
-    if isinstance(content, dict) and content.pop("sha256", None) not in (None, _sum(content)):
+    if isinstance(content, dict) and content.pop("checksum", None) not in (
+        None,
+        fingerprint_of(canonical_json(content)),
+    ):
         raise ValueError("other bytes than were written")
     return State.model_validate(content)
-
-
-def _sum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(content).encode()).hexdigest()

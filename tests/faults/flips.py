@@ -177,7 +177,7 @@ class Flips:
 
 
 def main(count: int, folder: Path) -> None:
-    """Prints what was wrong, a line for each trial, and their number."""
+    """Prints a list of what was wrong, and the number of trials."""
     flips = Flips(folder, count, random.Random(count))
     print(json.dumps([wrong for number in range(len(flips)) if (wrong := flips.opened(number)[1])]), len(flips))
 
