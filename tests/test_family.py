@@ -34,6 +34,21 @@ def test_every_step_waits_for_earlier_ones_and_every_shipped_model_is_in_the_pla
     assert all(one.ships for one in FACT_BY_FACT)
 
 
+def test_no_question_is_asked_twice(monkeypatch):
+    asked = []
+    monkeypatch.setattr(plan, "probe", lambda request, say: asked.append(request))
+    for step in plan.steps():
+        if step.name.startswith("facts of"):
+            step.run(print)
+    ours = shipped_relations()
+    sets = {
+        how: [(one.probe_set, one.template_set) for one in read_facts(how[0], ours, how[1])]
+        for how in {(one.facts, one.templates) for one in asked}
+    }
+    questions = [(one.model, one.head, *each) for one in asked for each in sets[one.facts, one.templates]]
+    assert len(questions) == len(set(questions)) > 100
+
+
 def test_a_model_that_takes_anothers_rate_is_made_after_it_and_counts_no_choice_of_a_rate():
     for one in TUNED:
         if one.like:

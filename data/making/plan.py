@@ -2,7 +2,7 @@
 back.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -118,9 +118,10 @@ def _facts() -> Iterator[Step]:
     def step(called: str, head: str, after: tuple[str, ...], top: int = 1, templates: str | None = None) -> Step:
         # Runs of one folder ship alike.
         out = full_runs() / "-".join(filter(None, (Path(called).name, head, templates)))
+        # Other sets have one wording, and were asked in it.
+        sets = ("trex", "google_re") if templates else ("all",)
         request = ProbeRequest(
             called,
-            facts="all",
             head=head,
             templates=templates,
             top=top,
@@ -130,7 +131,7 @@ def _facts() -> Iterator[Step]:
             out=out,
         )
         name = f"facts of {Path(called).name} by {head}" + (f", {templates}" if templates else "")
-        return Step(name, partial(probe, request), 2, after)
+        return Step(name, partial(_probe_sets, request, sets), 2, after)
 
     tied = (f"{TIED} heads of {MODEL}",)
     for templates in (None, SECOND_WORDING):
@@ -141,6 +142,11 @@ def _facts() -> Iterator[Step]:
         yield step(one.called, LOGIT_LENS, _of(one))
     for one in (*PAPER, CONTROL):
         yield step(one.called, TIED, (f"{TIED} heads of {one.name}",))
+
+
+def _probe_sets(request: ProbeRequest, sets: Sequence[str], say: Say) -> None:
+    for facts in sets:
+        probe(replace(request, facts=facts), say)
 
 
 def _candidates() -> Iterator[Step]:
