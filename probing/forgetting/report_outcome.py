@@ -245,15 +245,17 @@ def hundred(
     """The parts of 100 known facts of one model, cheap ways first, and one for what was gained.
 
     ``gained``: facts that only the fine-tuned model knows, and facts that the base knows; zeros if not both were asked.
-    ``of_100`` are whole numbers that add up to 100 without the gained ones, ``per_100`` is exact. ``test`` is
-    the test of memory of the way, in words. ``share: ...`` is of all lost facts that the way by itself
-    brings back, ``yardstick: ...`` of that yardstick.
+    ``of_100`` are whole numbers that add up to 100 without the gained ones, the kept ones rounded as everywhere else;
+    ``per_100`` is exact. ``test`` is the test of memory of the way, in words. ``share: ...`` is of all lost facts that
+    the way by itself brings back, ``yardstick: ...`` of that yardstick.
     """
     stored = outcome.set_index("part")
     tested = {test.way: test for test in tests.itertuples() if test.protocol == usual_protocol(test.way)}
     sizes = {part: int(stored.loc[list(of), "n"].sum()) for part, of in PARTS.items()}
     known, rows = max(1, sum(sizes.values())), []
-    for (part, n), whole in zip(sizes.items(), whole_shares(list(sizes.values())), strict=True):
+    kept, *lost = sizes.values()
+    rounded = round(100 * kept / known)
+    for (part, n), whole in zip(sizes.items(), [rounded, *whole_shares(lost, 100 - rounded)], strict=True):
         test = tested.get(part)
         row = {
             "part": part,
