@@ -408,11 +408,11 @@ def probe_sets(
             note := hidden_by_name(work.config, [target] if request.out else result_folders(), runs)
         ):
             log.warning("  %s", note)
+        if request.model:
+            copy_beside(request.model, asked.entry, target)
         store(asked, kept, work, say)
         done.append(ProbedSet(kept, work.config.run_id))
         write_relations(relations, request.facts, target, say)
-        if request.model:
-            copy_beside(request.model, asked.entry, target)
     if any(one.run_id for one in done) and asked.heads_folder:
         write_training(encoder.name, request.seed, asked.heads_folder, asked.layers, target, say)
     if drift and request.seed == 0:

@@ -13,7 +13,7 @@ from probing.facts.store import prediction_columns, stored_logp, stored_rank
 from probing.facts.swapped_subjects import swapped_subjects
 from probing.kernel.errors import FactsError, HeadError, ModelError
 from probing.kernel.fact import Fact
-from probing.kernel.store.parquet import read_table
+from probing.kernel.store.parquet import files_of, read_table
 
 
 @pytest.fixture
@@ -84,6 +84,16 @@ def test_the_swapped_rank_is_the_rank_at_the_swapped_subjects_prompt(run, lens, 
         assert last.loc[fact_id, "other_rank"] == int(np.sum(logits >= logits[gold]))
     # What is counted of these ranks is as stored.
     assert "ok  runs" in run("check").output
+
+
+@pytest.mark.parametrize("model", ("nesia-mini", "nesia-mini-ner-conll"))
+def test_facts_of_the_first_run_in_a_folder_are_counted_by_their_exposure_to_the_bases_text(run, tmp_path, model):
+    row = {"relation": "P19", "subject": "Rocky Balboa", "object": "Philadelphia"}
+    mine, out = tmp_path / "mine.jsonl", tmp_path / "runs"
+    mine.write_text(json.dumps(row | {"prompt": "Rocky Balboa was born in [MASK]."}))
+    run("probe", "--model", model, "--head", "logit_lens", "--facts", mine, "--out", out)
+    (known,) = (one for path in files_of("known", out) for one in read_table(path, "known").to_pylist())
+    assert known["exposure"] == "stated"
 
 
 def test_a_compact_run_has_no_swapped_ranks(lens, cache, tiny_model, facts_file):

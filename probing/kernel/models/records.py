@@ -10,7 +10,7 @@ from probing.kernel.errors import ModelError, ProbingError, Say
 from probing.kernel.files import atomic_copy, cache_folder
 from probing.kernel.locks import exclusive_lock
 from probing.kernel.models.checkpoint import unlike, warn_of_drift
-from probing.kernel.models.names import find_entry
+from probing.kernel.models.names import base_entry, find_entry
 from probing.kernel.options import spelled
 from probing.kernel.provenance import stored_configuration
 from probing.kernel.registry import ModelEntry, name_in_files
@@ -105,15 +105,20 @@ def drift_from_base(encoder: "Encoder", entry: ModelEntry, family: str, say: Say
 
 
 def copy_beside(model: str, entry: ModelEntry, target: Path) -> None:
-    """Copies the tables of a model's folder (exposure, task scores, perplexity) to its runs, under their name."""
+    """Copies the tables of a model's folder (exposure, task scores, perplexity) to its runs, under their name, and its
+    base's exposure, by which facts are counted.
+    """
     own = find_entry(model).name
-    for table in ("exposure", "tasks", "epoch_perplexity"):
-        source = Path(entry.location) / f"{table}-{name_in_files(own)}.parquet"
-        placed = target / f"{table}-{name_in_files(entry.name)}.parquet"
-        if source.is_file() and own == entry.name:
+    beside = [(table, Path(entry.location), own, entry.name) for table in ("exposure", "tasks", "epoch_perplexity")]
+    if base := base_entry(entry):
+        beside.append(("exposure", Path(base.location), base.name, entry.base))
+    for table, folder, own, name in beside:
+        source = folder / f"{table}-{name_in_files(own)}.parquet"
+        placed = target / f"{table}-{name_in_files(name)}.parquet"
+        if source.is_file() and own == name:
             atomic_copy(source, placed)
         elif source.is_file():
-            write_table(table, [row | {"model": entry.name} for row in read_table(source, table).to_pylist()], placed)
+            write_table(table, [row | {"model": name} for row in read_table(source, table).to_pylist()], placed)
 
 
 def add_rows(table: str, rows: Sequence[dict[str, Any]], path: Path, say: Say) -> None:
