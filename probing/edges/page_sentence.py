@@ -251,9 +251,7 @@ def _sentence(traced: Traced, sentence: str) -> None:
         if panels["panel"].nunique() > FIRST:
             selection.bound("other_panels")
     each = panels.drop_duplicates("panel")
-    n, words = int(each["settled"].notna().sum()), "{n} of {every} are right at the last layer"
-    words += ", and all of these from layer {layer:.0f} on." if n else "."
-    blocks.tab_sentence(words, n=n, every=count(len(each), "label"), layer=each["settled"].max())
+    blocks.tab_sentence(right_labels(each["settled"], panels["layer"].max()))
     drawn = most_revised(panels, MAX_PANELS if traced.own.other_panels else FIRST)
     blocks.figure(
         drawing(trace_bars, drawn),
@@ -263,6 +261,17 @@ def _sentence(traced: Traced, sentence: str) -> None:
         caption=_CAPTION_SETTLED if drawn["settled"].notna().any() else _CAPTION,
         how=_HOW,
         alt="Share of the right label and of the strongest wrong one by layer, one panel per label",
+    )
+
+
+def right_labels(settled: pd.Series, last: int) -> Markdown:
+    """How many labels are right at the last layer, and when the latest of them was."""
+    n, late = int(settled.notna().sum()), int((settled == last).sum())
+    words = filled("{n} of {every} are right at the last layer", n=n, every=count(len(settled), "label"))
+    if late:
+        return words + filled(", {late} of these not yet at the one before.", late=late)
+    return words + (
+        filled(", and all of these from layer {layer:.0f} on.", layer=settled.max()) if n else Markdown(".")
     )
 
 

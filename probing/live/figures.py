@@ -223,9 +223,11 @@ def _word(token: str) -> str:
 
 
 def percent(probability: float) -> str:
-    """A probability for a small cell."""
+    """A probability for a small cell; none is certain."""
     if probability < 0.001:
         return "<0.1 %"
+    if probability > 0.99:
+        return ">99 %"
     return f"{probability * 100:.1f} %" if probability < 0.01 else f"{probability * 100:.0f} %"
 
 

@@ -11,7 +11,7 @@ from probing.facts.figures_pairs import alluvial, paired_curve, retention_bars
 from probing.facts.figures_relations import ordered, relation_map, row_facts
 from probing.facts.forgotten import outcome_words
 from probing.kernel.figures import theme
-from probing.live.figures import RIGHT, token_grid
+from probing.live.figures import RIGHT, percent, token_grid
 from tests.kernel.colours import colours_of
 
 COLOURS = colours_of("nesia-mini", "other-bert")
@@ -78,6 +78,11 @@ def test_the_right_answer_has_its_colour_wherever_it_stands_and_not_what_is_spel
         colour for _, colour in right.colorscale
     } == {RIGHT}
     assert [trace.type for trace in token_grid(tokens("paris")).data] == ["heatmap", "scatter"]
+
+
+def test_no_probability_is_shown_as_certain_or_as_none():
+    shown = {0.9951: ">99 %", 0.9949: ">99 %", 0.99: "99 %", 0.012: "1 %", 0.0042: "0.4 %", 0.0002: "<0.1 %"}
+    assert {share: percent(share) for share in shown} == shown
 
 
 def test_tokens_that_look_like_markup_are_shown_as_they_stand():

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from probing.edges import page_words as found_words
-from probing.edges.page_sentence import most_revised
+from probing.edges.page_sentence import most_revised, right_labels
 from probing.edges.report import PUBLISHED_MODELS
 from probing.edges.report import published_scores as scores
 from probing.edges.tasks import read_task
@@ -190,6 +190,13 @@ def test_our_own_sentences_come_first_with_their_tasks(look, tmp_path, monkeypat
     assert [one.content.replace("\\", "") for one in choice.proto.options] == ["our own", "dev", "test"]
     app = look("grammar", grammar_tab="sentence", trace_part="own")
     assert "not in these results: our own" in words(app) and number_of_sentences(app) == len(texts(POS, SRL, ROLES))
+
+
+def test_the_sentence_of_a_trace_says_when_the_latest_of_its_right_labels_was_right():
+    begin = "2 of 3 labels are right at the last layer"
+    assert right_labels(pd.Series([1, 3, None]), 8) == f"{begin}, and all of these from layer 3 on."
+    assert right_labels(pd.Series([1, 8, None]), 8) == f"{begin}, 1 of these not yet at the one before."
+    assert right_labels(pd.Series([None, None]), 8) == "0 of 2 labels are right at the last layer."
 
 
 def test_of_more_panels_than_fit_those_with_most_revisions_are_drawn_in_their_order():
