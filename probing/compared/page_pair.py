@@ -133,7 +133,7 @@ def _of_facts(view: View, base: str, model: str, recoveries: pd.DataFrame) -> Pa
             recovered["probe_set"] == (chosen.probe_set or next(iter(recovered["probe_set"]), ""))
         ].head(1)
         return Pair(view, base, model, next(iter(recovered["probe_set"]), ""), None, (), recovered)
-    whole = set(of_model.loc[~of_model["counted"].astype(bool), "head"])
+    whole = set(of_model.loc[~of_model["counted"].astype(bool), "head"]) | ({LOGIT_LENS} if len(recoveries) else set())
     heads = sorted(common["head"].unique(), key=lambda name: (name not in whole, head_order(name)))
     head = chosen.head if chosen.head in heads else heads[0]
     sets = sorted(common.loc[common["head"] == head, "probe_set"].unique(), key=lambda name: (set_order(name), name))

@@ -68,7 +68,8 @@ def _ways(figure: go.Figure, ways: pd.DataFrame, top: float, size: float) -> lis
     numbers = dict(zip(ways["part"], ways["of_100"], strict=True))
     heights = sum(max(each, _LEAST) for each in numbers.values()) + _GAP * (len(numbers) - 1)
     labels: list[tuple] = []
-    places, source = _tops(numbers, max(-3.0, top + size / 2 - heights / 2)), top
+    # No lower than what divides: below it stands the label of what does not come back.
+    places, source = _tops(numbers, max(-3.0, top + size / 2 + max(size, _LEAST) / 2 - heights)), top
     for row in ways.itertuples():
         end, share = places[row.part]
         _ribbon(figure, 1, source, end, share, theme.faint(theme.BACK, 0.34))

@@ -20,6 +20,7 @@ from probing.facts.report_layers import answer_drift, by_layer, early_exit, prec
 from probing.facts.report_pairs import paired_by_layer, paired_with_yardsticks, transitions, transitions_by_relation
 from probing.facts.runs import choose, pairs
 from probing.facts.totals import KINDS
+from probing.forgetting.figures import flow_of_100
 from probing.forgetting.report_outcome import hundred
 from probing.forgetting.ways import GAINED, KEPT, LAYERS_BACK, OUTCOMES
 from probing.kernel.fact import Subset
@@ -378,6 +379,16 @@ def test_every_outcome_is_in_one_part_and_what_was_gained_is_beside_them():
     assert of.loc["another layer", "n"] == 2772 and of.loc[KEPT, "of_100"] == 40 and of.loc[GAINED, "of_100"] == 2
     assert (of["test"] == "").all()
     assert of.loc[LAYERS_BACK, "note"] == "no layers"
+
+
+@pytest.mark.parametrize("sizes", [(80, 11, 2, 1, 3, 2, 1), (97, 2, 0, 0, 1, 0, 0), (40, 27, 0, 3, 10, 13, 7)])
+def test_the_ways_back_end_above_the_label_of_what_does_not_come_back(sizes):
+    outcome = pd.DataFrame({"part": OUTCOMES, "n": sizes, "note": ""})
+    parts = hundred(outcome, pd.DataFrame({"way": []}), NOTHING)
+    figure = flow_of_100(parts, base="base", model="model", base_colour="#000000")
+    heights = {trace.text[0].split("</span> ")[1]: trace.y[0] for trace in figure.data if trace.mode == "text"}
+    assert list(heights)[:3] == ["kept", "come back", "not back"]
+    assert heights["not back"] - max(list(heights.values())[3:]) > 5
 
 
 ENDS = ["low_answers", "high_answers"]

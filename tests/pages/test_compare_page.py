@@ -113,6 +113,16 @@ def test_the_facts_of_a_way_back_are_listed_on_the_page_of_facts_until_its_chip_
     assert not app.exception and f"{everything:,} facts" in plain(app)
 
 
+def test_a_model_that_ships_as_counts_opens_with_its_ways_back_and_is_not_among_those_compared_by_fact(
+    tmp_path, monkeypatch
+):
+    look = opening(SNAPSHOT, tmp_path / "cache", monkeypatch)
+    for end in ("QA-SQuAD-2", "SST-2"):
+        app = look("compare", tuned=f"nesia-mini-{end.lower()}")
+        assert not app.exception and re.match(rf"{end} keeps .* come back by one of four ways; so do", sentence(app))
+    assert "Of 3 models stored fact by fact, control keeps most" in plain(look("compare", compare_tab="models"))
+
+
 def test_without_ways_back_the_sentence_counts_what_was_planted_and_the_page_has_the_command(look):
     app = look("compare")
     assert not app.exception
