@@ -57,4 +57,8 @@ def lesson_rows(runs: pd.DataFrame, shares: pd.DataFrame, against: pd.DataFrame)
 def kept_in_words(table: pd.DataFrame) -> str:
     """What lessons of kept facts show after the usual steps, of rows of one model; empty without them."""
     kept = table[(table["lessons"] == LESSONS["kept"].removeprefix("lessons: ")) & (table["steps"] == USUAL_STEPS)]
-    return "".join(f"{100 * share:.0f} of 100 come back though no lost fact is taught" for share in kept["share"])
+    return "".join(
+        f"{100 * row.share:.0f} of 100 come back though no lost fact is taught"
+        + (f"; so do {100 * row.wrong:.0f} of equally confident wrong answers" if pd.notna(row.wrong) else "")
+        for row in kept.itertuples()
+    )

@@ -169,7 +169,11 @@ def test_the_command_stores_each_kind_that_has_enough_lessons_and_the_number_of_
     shown = table[table["steps"].isin([15, pd.NA])]
     kept = shown.set_index("lessons").loc["kept facts"]
     said = f"{100 * kept['share']:.0f} of 100 come back though no lost fact is taught"
+    if pd.notna(kept["wrong"]):
+        said += f"; so do {100 * kept['wrong']:.0f} of equally confident wrong answers"
     assert kept_in_words(shown) == said and f"{said}." in output and all(words in output for words in few)
+    assert kept_in_words(shown.assign(share=0.62, wrong=0.52)).endswith("; so do 52 of equally confident wrong answers")
+    assert kept_in_words(shown.assign(wrong=np.nan)).endswith("though no lost fact is taught")
     figure = lesson_bars(shown)
     bars, wrong = figure.data
     assert bars.x == pytest.approx(100 * shown["share"], nan_ok=True) and {*few} < {*figure.layout.yaxis.ticktext}
