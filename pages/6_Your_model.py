@@ -280,7 +280,7 @@ def ways(view: View, result: OwnResult) -> None:
         stamp=view.stamp(f"{result.title}, ways back, rank ≤ {result.k}", result.run_ids),
         name="own-model-ways",
     )
-    draw_savings(view, result.model, result.probe_set, result.k, (result.model,))
+    draw_savings(view, result.model, result.probe_set, result.k)
 
 
 def new(view: View, runs: Sequence[OwnRun], run: OwnRun | None, refused: Markdown | None) -> None:

@@ -1,6 +1,6 @@
 """The tab of when facts are forgotten, state by state, and of what prevents it, recipe by recipe."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
@@ -267,10 +267,17 @@ _LESSONS_HOW = (
 )
 
 
+def _beside_control(view: View, tuned: str) -> tuple[str, ...]:
+    """The model, and controls from its base; none if it was not asked for its lost facts."""
+    runs = view.read(stored_runs)
+    shown = (runs["model"] == tuned) | runs["control"]
+    return tuple(runs.loc[shown & runs["base"].isin(runs.loc[runs["model"] == tuned, "base"]), "model"].unique())
+
+
 def _lessons(view: View, tuned: str) -> None:
-    """The bars of all models whose lessons were compared, with the sentence on the chosen one; nothing without any."""
-    runs = view.read(stored_runs, None, None, (view.chosen.k,), lessons=True)
-    if runs.empty:
+    """The bars of the model beside the control, with the sentence on it; nothing if no lessons were compared."""
+    runs = view.read(stored_runs, _beside_control(view, tuned), None, (view.chosen.k,), lessons=True)
+    if tuned not in set(runs["model"]):
         return
     probe_set = min(runs["probe_set"], key=lambda name: (name != view.chosen.probe_set, name))
     runs = runs[runs["probe_set"] == probe_set]
@@ -299,9 +306,10 @@ _SAVINGS_HOW = (
 )
 
 
-def draw_savings(view: View, tuned: str, probe_set: str, k: int, models: Sequence[str] | None = None) -> None:
-    """The marks of the models, None: of all, and the sentence on the tuned one; nothing if none was measured."""
-    words, table = view.read(stored_words, tuned, probe_set, k), view.read(savings, models, (probe_set,), (k,))
+def draw_savings(view: View, tuned: str, probe_set: str, k: int) -> None:
+    """The marks of the model beside the control, and the sentence on it; nothing if none was measured."""
+    words = view.read(stored_words, tuned, probe_set, k)
+    table = view.read(savings, _beside_control(view, tuned), (probe_set,), (k,))
     if words or len(table):
         st.header("Are lost answers relearned faster?")
         st.markdown(filled("{words}", words="".join(words[-1:])))

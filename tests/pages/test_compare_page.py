@@ -97,6 +97,15 @@ def test_the_lost_facts_of_a_way_are_listed_with_all_their_ways(lost):
     assert set(table["way"].str.split(",").str[0]) == {OTHER_LAYER}
 
 
+@pytest.mark.parametrize(("model", "figures"), [(COLA, 2), (SST_2, 1)])
+def test_lessons_and_savings_are_of_the_chosen_model_beside_controls_alone(lost, model, figures):
+    rows = [
+        chart["layout"]["yaxis"].get("ticktext", []) for chart in charts(lost(tuned=model.name, compare_tab="when"))
+    ]
+    named = [[row for row in of_chart if row.startswith("<b>")] for of_chart in rows]
+    assert len(named) == figures and all(len(of_chart) == 1 and model.objective in of_chart[0] for of_chart in named)
+
+
 def test_the_facts_of_a_way_back_are_listed_on_the_page_of_facts_until_its_chip_is_removed(tmp_path, monkeypatch):
     run = {"model": "nesia-mini-ner-conll", "head": "logit_lens", "probe_set": "trex"}
     with open_database(SNAPSHOT) as db:
