@@ -267,17 +267,17 @@ _LESSONS_HOW = (
 )
 
 
-def _beside_control(view: View, tuned: str) -> tuple[str, ...]:
-    """The model, and controls from its base; none if it was not asked for its lost facts."""
-    runs = view.read(stored_runs)
-    shown = (runs["model"] == tuned) | runs["control"]
-    return tuple(runs.loc[shown & runs["base"].isin(runs.loc[runs["model"] == tuned, "base"]), "model"].unique())
+def _beside_control(view: View, rows: pd.DataFrame, tuned: str) -> pd.DataFrame:
+    """The rows of the model, and of controls from its base; none if it has none itself."""
+    runs, own = view.read(stored_runs), rows["model"] == tuned
+    controls = rows["model"].isin(runs.loc[runs["control"], "model"])
+    return rows[(own | controls) & rows["base"].isin(rows.loc[own, "base"])]
 
 
 def _lessons(view: View, tuned: str) -> None:
     """The bars of the model beside the control, with the sentence on it; nothing if no lessons were compared."""
-    runs = view.read(stored_runs, _beside_control(view, tuned), None, (view.chosen.k,), lessons=True)
-    if tuned not in set(runs["model"]):
+    runs = _beside_control(view, view.read(stored_runs, None, None, (view.chosen.k,), lessons=True), tuned)
+    if runs.empty:
         return
     probe_set = min(runs["probe_set"], key=lambda name: (name != view.chosen.probe_set, name))
     runs = runs[runs["probe_set"] == probe_set]
@@ -309,7 +309,7 @@ _SAVINGS_HOW = (
 def draw_savings(view: View, tuned: str, probe_set: str, k: int) -> None:
     """The marks of the model beside the control, and the sentence on it; nothing if none was measured."""
     words = view.read(stored_words, tuned, probe_set, k)
-    table = view.read(savings, _beside_control(view, tuned), (probe_set,), (k,))
+    table = _beside_control(view, view.read(savings, None, (probe_set,), (k,)), tuned)
     if words or len(table):
         st.header("Are lost answers relearned faster?")
         st.markdown(filled("{words}", words="".join(words[-1:])))
