@@ -89,10 +89,9 @@ def draw_all_models(view: View, tuned: str) -> None:
     shares = 100 * listed["kept_share"].dropna()
     if len(shares):
         most, least = ((view.name(listed["model"][row]), shares[row]) for row in (shares.index[0], shares.index[-1]))
-        words = "Of {n} models {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."
-        if len(shares) < len(listed):
-            words = words.replace("{n} models", "{n} models stored fact by fact,")
-        blocks.tab_sentence(words, n=len(shares), most=most[0], high=most[1], least=least[0], low=least[1])
+        of = "models" if len(shares) == len(listed) else "models stored fact by fact,"
+        words = "Of {n} {of} {most} keeps most of what its base knew, {high:.0f} %, and {least} least, {low:.0f} %."
+        blocks.tab_sentence(words, n=len(shares), of=of, most=most[0], high=most[1], least=least[0], low=least[1])
     if len(listed):
         blocks.figure(
             drawing(retention_bars, listed, k=k, labels=labels),
