@@ -23,12 +23,11 @@ from probing.kernel.app.frame import View
 from probing.kernel.app.texts import filled
 from probing.kernel.figures.looks import set_name
 from probing.kernel.objectives import CONTROL
-from probing.kernel.recipe import protection_in_words
+from probing.kernel.recipe import UNPROTECTED, protection_in_words
 
 PREVENT_COMMAND = "python -m probing series prevent --model nesia-mini --objective ner-conll --seeds 1,2"
 _PREVENTION_CAPTION = (
-    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess, in short"
-    " trainings."
+    "Up and to the right is better. Diamond: no protection; whiskers: seeds. Kept: beyond a blind guess."
 )
 _CONTROLLED = f"{_PREVENTION_CAPTION} Dashed: the control."
 _LINE = " Line: means of base and fine-tuned weights; what lies above it is better."
@@ -36,9 +35,9 @@ _PREVENTION_HOW = (
     "Facts kept: of the facts known before, those that are known at the end, minus those that are answered rightly with"
     " somebody else's name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's"
     " own, mixed into every step; the weights of base and fine-tuned model are averaged after the training. Grey:"
-    " another recipe has as much of both. Dashed: what the control keeps, which has no score on this task. Recipes are"
-    " compared in a short training on few facts; the long training that was followed state by state was asked more"
-    " facts, and its score is that of the development part. Data has the seeds, and the numbers of facts."
+    " another recipe has as much of both. Dashed: what the control keeps, which has no score on this task. A training"
+    " that was followed state by state has the score of the development part. Data has steps, seeds, and the numbers of"
+    " facts."
 )
 
 
@@ -82,6 +81,15 @@ def draw_prevention(view: View, tuned: str) -> None:
     for best in scored.head(1).itertuples():
         words = "Of all recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
         numbers = {"kept": 100 * best.kept, "score": best.score}
+        # Asked as many facts, after as many steps.
+        alike = scored[(scored["asked"] == best.asked) & (scored["steps"] == best.steps)]
+        plain = alike[alike["protection"] == UNPROTECTED]
+        if best.protection != UNPROTECTED and len(plain):
+            words = (
+                "“{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}; without protection it is"
+                " {plain:.0f} %, with {plain_score:.2f}."
+            )
+            numbers |= {"plain": 100 * plain["kept"].iloc[0], "plain_score": plain["score"].iloc[0]}
         blocks.tab_sentence(words, best=protection_in_words(best.protection), **numbers)
     blocks.figure(
         drawing(prevention_points, points_here, means),
