@@ -27,7 +27,7 @@ _CELLS = {
 #: Outcome -> its words in the table of facts.
 PART_NAMES = {"lost": "lost", "gained": "gained", "kept": "kept", "never": "never known"}
 _TABLE = """
-.own-facts{overflow:auto;max-height:28rem;font-size:.875rem}
+.own-facts{overflow:auto;max-height:40rem;font-size:.875rem}
 .own-facts table{border-collapse:collapse;width:100%}
 .own-facts th{font-weight:400;text-align:left;font-size:.8125rem}
 .own-facts :is(th,td){padding:.2rem .6rem .2rem 0;border-bottom:1px solid #80889044}
