@@ -242,8 +242,9 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
     if table.empty:
         return theme.empty("No lessons were compared.")
     table = table[table["steps"].fillna(USUAL_STEPS) == USUAL_STEPS]
-    # A kind without a bar says why, one with lessons of another set how many.
-    words = table["lessons"].where(table["note"] == "", table["note"])
+    # A kind without a bar says why in its place, one with lessons of another set how many.
+    few = table["share"].isna()
+    words = table["lessons"].where((table["note"] == "") | few, table["note"])
     figure, (names, places) = go.Figure(), _by_model(table, list(words), labels)
     shares = 100 * table[["share", "low", "high", "wrong"]]
     figure.add_bar(
@@ -263,6 +264,10 @@ def lesson_bars(table: pd.DataFrame, *, labels: Mapping[str, str] | None = None)
         marker=theme.outlined("diamond-open", theme.INK, 9, 2),
         hovertemplate="%{x:.1f} % of the wrong answers<extra></extra>",
     )
+    for row, place, no_bar in zip(table.itertuples(), places, few, strict=True):
+        if no_bar:
+            why = row.note.replace(f": {row.lessons}", "")
+            figure.add_annotation(x=0, y=place, text=why, xanchor="left", showarrow=False)
     theme.apply(figure, height=90 + 26 * len(names))
     figure.update_xaxes(title_text="right again after 15 steps, %", range=[0, 100])
     theme.label_rows(figure, names)
