@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from tests.shipped import SNAPSHOT
 
 #: Runs by the pre-trained heads of nesia-mini, and of nesia-mini-ner-conll.
-BASE, NER = "3653f0eeee5269be", "862db80179d97af6"
+BASE, NER = "4fb4f77532c2e894", "07c9caadfd41f92e"
 
 
 @cache

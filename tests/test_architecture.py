@@ -275,7 +275,5 @@ def test_no_folder_grows_unless_its_number_is_raised_with_a_reason():
 def test_a_checkout_is_within_the_budget():
     found = tracked()
     assert len(found) > 500
-    assert sum(path.stat().st_size for path in found) < (
-        124_000_000 if (ROOT / "data" / "models" / "next").is_dir() else 112_000_000
-    )
+    assert sum(path.stat().st_size for path in found) < 112_000_000
     assert not [path for path in found if path.suffix == ".duckdb"]

@@ -25,7 +25,7 @@ def test_every_model_has_ranks_and_reports_and_documents_are_what_pandas_counts_
         runs = alike(newest(candidate_runs(db)))
         table = by_layer(db, runs, ("micro",)).set_index(["run_id", "layer"])
     assert set(runs["model"]) == {one.name for one in read_registry().models if one.shipped}
-    assert set(table["n"]) == {483}
+    assert set(table["n"]) == {484}
     for column, prefix in (("value", ""), ("alone", "alone_"), ("pmi", "pmi_")):
         rank, tied = ranked[f"{prefix}rank"], ranked[f"{prefix}tied"]
         first = ranked.assign(first=np.where(rank == (tied + 1) / 2, 1 / tied, 0))

@@ -26,13 +26,13 @@ from data.making.models import (
 from probing.changes.measure_run import measure_changes
 from probing.edges.train import train_edges
 from probing.facts.probe import probe
-from probing.facts.requests import AMONG_CANDIDATES, CARRIED, INDEPENDENT, ProbeRequest
+from probing.facts.requests import AMONG_CANDIDATES, CARRIED, INDEPENDENT, VOCABULARY, ProbeRequest
 from probing.forgetting.recover import recover
 from probing.heads.requests import HeadsRequest
 from probing.heads.training_run import train_all_heads as train_heads
 from probing.kernel.errors import Say
 from probing.kernel.fact import PHRASES
-from probing.kernel.files import cache_folder
+from probing.kernel.files import SAMPLES_FOLDER, cache_folder
 from probing.kernel.models.names import LEAST_SQUARES, LOGIT_LENS, TIED
 from probing.sentences.train import train_sentences
 
@@ -78,6 +78,7 @@ def steps() -> list[Step]:
         + list(_carried())
         + list(_probes())
         + list(_forgetting())
+        + list(_sample())
     )
 
 
@@ -212,6 +213,25 @@ def _forgetting() -> Iterator[Step]:
         name = f"means of {MODEL} and {MODEL}-{end}"
         yield Step(name, partial(forgetting.average_weights, end), 10, (f"fine-tune {MODEL}-{end}",))
     yield Step("recipes against forgetting", forgetting.compare_recipes, 90, (f"fine-tune {MODEL}-ner-conll",))
+
+
+def _sample() -> Iterator[Step]:
+    """The finished sample of *Your model*, which is asked right where it ships."""
+    one = next(one for one in FIRST if one.end == "sst-2")
+    yield Step(f"sample of {one.name}", partial(_ask_sample, one.called), 1, _of(one))
+
+
+def _ask_sample(model: str, say: Say) -> None:
+    out = SAMPLES_FOLDER / "own-model"
+    # Runs of another base would be shown, too.
+    for path in out.glob("*.parquet"):
+        path.unlink()
+    for measure in (VOCABULARY, INDEPENDENT):
+        for called in (MODEL, model):
+            how = {"measure": measure, "threads": 1, "device": "cpu", "progress": False, "out": out}
+            probe(ProbeRequest(called, str(out / "sample.csv"), LOGIT_LENS, **how), say)  # type: ignore[arg-type]
+    # Of other facts, and most of the size.
+    (out / f"exposure-{MODEL}.parquet").unlink()
 
 
 def fact_by_fact(model: str, head: str, seed: int, templates: str) -> bool:

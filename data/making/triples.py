@@ -13,7 +13,7 @@ from data.making.models import MODEL, SHIPPED
 from probing.facts.corpus import fact_key, share_of
 from probing.facts.lama import json_lines, read_lama
 from probing.kernel.errors import FactsError
-from probing.kernel.fact import PHRASES, Fact, Relation
+from probing.kernel.fact import PHRASES, STATED, WELL_KNOWN, Fact, Relation
 from probing.kernel.files import FACTS_FOLDER, atomic_text
 from probing.kernel.store.parquet import read_table
 
@@ -75,7 +75,7 @@ def _add(triples: dict, facts: Iterable[Fact]) -> None:
 def write_phrases(ours: dict[str, Relation], target: Path) -> dict[str, int]:
     """Writes the inverse facts of the relations of ``phrases``, from the shipped triples, and counts them."""
     table = read_table(SHIPPED / MODEL / f"exposure-{MODEL}.parquet", "exposure").to_pylist()
-    read = {row["fact_key"] for row in table if row["exposure"] in ("stated", "evidence")}
+    read = {row["fact_key"] for row in table if row["exposure"] in (STATED, "evidence", WELL_KNOWN)}
     triples, written = read_triples(FACTS_FOLDER / "lama" / "TREx"), {}
     for name in (name for name, relation in ours.items() if relation.probe_set == PHRASES):
         relation = name.removesuffix(INVERSE)

@@ -63,7 +63,7 @@ def test_every_fact_is_a_triple_of_trex_whose_names_the_base_has_read_together(b
     for relation, facts in by_relation.items():
         for fact in facts:
             assert (fact.object, fact.subject) in triples[relation]
-            assert exposure[f"{relation}\t{fact.object}\t{fact.subject}"] in ("stated", "evidence")
+            assert exposure[f"{relation}\t{fact.object}\t{fact.subject}"] in ("stated", "evidence", "well known")
 
 
 def test_an_answer_has_two_to_four_words_and_is_not_told_by_its_prompt(by_relation):

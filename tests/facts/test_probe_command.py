@@ -93,7 +93,7 @@ def test_facts_of_the_first_run_in_a_folder_are_counted_by_their_exposure_to_the
     mine.write_text(json.dumps(row | {"prompt": "Rocky Balboa was born in [MASK]."}))
     run("probe", "--model", model, "--head", "logit_lens", "--facts", mine, "--out", out)
     (known,) = (one for path in files_of("known", out) for one in read_table(path, "known").to_pylist())
-    assert known["exposure"] == "stated"
+    assert known["exposure"] == "well known"
 
 
 def test_a_compact_run_has_no_swapped_ranks(lens, cache, tiny_model, facts_file):

@@ -451,13 +451,13 @@ def test_planted_answers_that_were_lost_are_saved_and_an_untaught_base_saves_non
     prompts, gold = Prompts.of([fact.prompt for fact in facts], base), answer_ids(facts, base)
     found = {}
     for name, start in (("planted", base), ("twin", load_encoder(BASE, device="cpu"))):
-        spoiling = RelearnRecipe(rate=5e-4, steps=(10,))
+        spoiling = RelearnRecipe(rate=5e-4, steps=(15,))
         ((_, tuned),) = relearned(start, prompts.some(range(400, 700)), gold[400:], spoiling, seed=7)
         work = RecoveryWork(base, tuned, facts[:400], gold[:400], lambda _: None, tmp_path / name)
         asked = recovery_answers(work)
-        saved = savings_of(work, asked, groups_of(asked, 1, 2000), SavingsRecipe(passes=(1, 2, 3)))
+        saved = savings_of(work, asked, groups_of(asked, 1, 2000), SavingsRecipe())
         (found[name],) = (
             one.difference for one in saved if (one.group, one.measure, one.passes) == ("lost", "first", 0)
         )
-    assert found["planted"].low > 0.2 and found["planted"].n > 100 < found["twin"].n
+    assert found["planted"].low > 0.15 and found["planted"].n > 60 < found["twin"].n
     assert found["twin"].low < 0 < found["twin"].high and found["twin"].value < 0.1
