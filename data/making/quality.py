@@ -233,7 +233,7 @@ def conditions_of_base(
     return [
         Condition(
             f"well-known facts in everyday words: P@1 is at least {100 * EVERYDAY:.0f} %",
-            f"{100 * own:.1f} of {n:,}",
+            f"{100 * own:.1f} % of {n:,}",
             own >= EVERYDAY,
         ),
         Condition(
@@ -247,7 +247,8 @@ def conditions_of_base(
             known >= STATED,
         ),
         Condition(
-            f"stated facts: own minus swapped subject is at least {100 * EACH:.0f} points in each relation",
+            f"own minus swapped subject is at least {100 * EACH:.0f} points in each relation: of stated facts, or of all"
+            " questions by any right answer where there are several",
             found,
             not low,
         ),
