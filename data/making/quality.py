@@ -247,8 +247,8 @@ def conditions_of_base(
             known >= STATED,
         ),
         Condition(
-            f"own minus swapped subject is at least {100 * EACH:.0f} points in each relation: of stated facts, or of all"
-            " questions by any right answer where there are several",
+            f"own minus swapped subject is at least {100 * EACH:.0f} points in each relation: of stated facts, or of"
+            " all questions by any right answer where there are several",
             found,
             not low,
         ),

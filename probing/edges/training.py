@@ -196,6 +196,8 @@ def _record_check(state: _State, active: np.ndarray, live: _Live, scores: np.nda
     numbers = state.numbers
     better = active[scores > numbers["best_score"][active]]
     worse = np.setdiff1d(active, better)
+    # With many labels none has a probability of one half at first: an F1 of 0 does not show that nothing is learned.
+    worse = worse[numbers["best_score"][worse] != 0]
     state.best[better] = state.flat[better]
     numbers["best_score"][active] = np.maximum(scores, numbers["best_score"][active])
     numbers["best_step"][better] = state.step
