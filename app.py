@@ -126,7 +126,8 @@ def cards(view: View, run_id: str) -> None:
     beyond, lost = view.read(beyond_guessing, run_id), next(iter(findings(view)), None)
     with st.container(horizontal=True, gap="small", key="cards"):
         if pd.notna(beyond):
-            words = Markdown("right answers beyond the commonest answer")
+            model = view.name(view.runs.set_index("run_id").at[run_id, "model"])
+            words = filled("right answers of {model} beyond the commonest answer", model=model)
             card(f"{beyond * 100:+.0f} points", words, "layers", Markdown("Where does it appear?"))
         if lost:
             words = filled("of the known facts lost by learning {task}", task=view.name(lost.model))

@@ -65,6 +65,10 @@ RELATIONS = (
     "Open: before fine-tuning; filled: after. Right: change in the facts that were known. Click a row for its lost"
     " facts."
 )
+RELATIONS_OF_COUNTS = (
+    "Open: before fine-tuning; filled: after. Right: how much the right answers grew or shrank. Click a row for its"
+    " facts."
+)
 RELATIONS_HOW = (
     "Every row is a kind of fact (relation). Right answers at the last layer. The share at the right is of the facts"
     " that the base knows; facts gained are not in it, unless only counts are stored: then it is the net loss."
@@ -343,7 +347,7 @@ def relations(pair: Pair) -> None:
         table=table,
         stamp=pair.stamp(f"losses by relation, rank ≤ {k}"),
         name="relation-losses",
-        caption=RELATIONS,
+        caption=RELATIONS if table["kept"].notna().any() else RELATIONS_OF_COUNTS,
         how=RELATIONS_HOW,
         alt="Right answers by relation before and after fine-tuning, worst loss first",
         on_point=(

@@ -148,10 +148,14 @@ def picture(view: View, probes: GrammarProbes | None, sentence_place: DeltaGener
 def scores(probes: GrammarProbes) -> None:
     """F1 of words alone and of all layers, with the yardsticks."""
     rows = probes.panels.summary
-    gains = rows[rows["model"] == probes.models[0]].set_index("task")["gain"].dropna() * 100
+    own = rows[rows["model"] == probes.models[0]].dropna(subset=["gain"]).set_index("task")
+    gains = 100 * own["gain"]
     if len(gains) > 1:
-        ends = {"most": probes.tasks[gains.idxmax()], "least": probes.tasks[gains.idxmin()]}
+        least = gains.idxmin()
+        ends = {"most": probes.tasks[gains.idxmax()], "least": probes.tasks[least]}
         words = "The layers add most to {most}, **{high:+.1f} points**, and least to {least}, {low:+.1f}."
+        if not own["gain_low"][least] > 0:
+            words = "The layers add most to {most}, **{high:+.1f} points**; whether they add to {least} cannot be told."
         st.markdown(filled(words, high=gains.max(), low=gains.min(), **ends))
     blocks.figure(
         drawing(

@@ -341,7 +341,7 @@ def relation_slopes(
         textfont={"size": _SIZE},
         showlegend=False,
         text=[
-            "" if pd.isna(share) else f"−{share * 100:.0f} %" if share > 0 else f"+{-share * 100:.0f} %"
+            "" if pd.isna(share) else f"{-share * 100:+.0f} %".replace("-", "−") if round(share * 100) else "0 %"
             for share in rows["share_lost"]
         ],
         customdata=[[relation] for relation in rows["relation"]],

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
@@ -45,8 +46,8 @@ def _names(scored: pd.DataFrame) -> list[str]:
     return names
 
 
-def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
-    """Where each point's name stands, so that on a phone it covers no name, point or whisker, nor is cut."""
+def _placed(scored: pd.DataFrame, texts: list[str], means: pd.DataFrame | None) -> list[str]:
+    """Where each point's name stands, so that on a phone it covers no name, point, whisker or line, nor is cut."""
     left, floor = scored["score"].min(), scored["kept_low"].min()
     wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
     heights = ((scored[of] - floor) * _HIGH / high for of in ("kept", "kept_low", "kept_high"))
@@ -55,6 +56,11 @@ def _placed(scored: pd.DataFrame, texts: list[str]) -> list[str]:
     for x, y, low, top in ends:
         half = _POINT / 2
         occupied += [(x - half, y - half, x + half, y + half), (x - 2, low, x + 2, top)]
+    if means is not None:
+        line = (means["score"] - left) * _WIDE / wide, (means["own_minus_swapped"] - floor) * _HIGH / high
+        at = np.linspace(0, len(means) - 1, 20 * len(means))
+        for x, y in zip(*(np.interp(at, np.arange(len(means)), values) for values in line), strict=True):
+            occupied.append((x - 2, y - 2, x + 2, y + 2))
     places = [""] * len(texts)
     # The largest names first, for which there are the fewest places.
     for number in sorted(range(len(texts)), key=lambda n: -len(texts[n])):
@@ -116,13 +122,16 @@ def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *,
     """
     control = points["control"].astype(bool)
     scored = points[~control].dropna(subset=["score", "kept"])
+    # Scores of two parts of the data do not lie on one scale.
+    tested = scored["metric"] != DEVELOPMENT
+    scored = scored[tested] if tested.any() else scored
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()
     _controls(figure, points[control].dropna(subset=["kept"]), scored["score"])
     names = _names(scored)
     texts = [theme.breakable(name, 16) for name in names]
-    for row, name, text, place in zip(scored.itertuples(), names, texts, _placed(scored, texts), strict=True):
+    for row, name, text, place in zip(scored.itertuples(), names, texts, _placed(scored, texts, line), strict=True):
         mark = "diamond" if row.protection == UNPROTECTED else "circle"
         shade = theme.NEUTRAL if row.dominated else colour
         figure.add_scatter(
@@ -295,6 +304,8 @@ def _axis_of_steps(figure: go.Figure, steps: Sequence[int]) -> None:
         if not named or named[-1] ** 0.5 - step**0.5 > _NEAR * steps[-1] ** 0.5:
             named.append(step)
     figure.update_xaxes(tickvals=[step**0.5 for step in named], ticktext=[f"{step:,}" for step in named])
+    # Else the names at the ends of lines, which have their own margin, would be given room here, too.
+    figure.update_xaxes(range=[-0.03 * steps[-1] ** 0.5, 1.03 * steps[-1] ** 0.5])
     figure.update_xaxes(title_text="training step", row=3, col=1)
 
 
@@ -307,7 +318,9 @@ def retention_map(
     """
     if table.empty:
         return theme.empty(_EMPTY)
-    wide = 100 * table.pivot(index=by, columns="step", values="kept_share")
+    known = table["kept"] + table["returned"] + table["lost"]
+    shares = table["kept_share"].where(known >= table["asked"] / 100)
+    wide = 100 * table.assign(kept_share=shares).pivot(index=by, columns="step", values="kept_share")
     if by == "relation":
         wide = wide.loc[wide.iloc[:, -1].sort_values(ascending=False, kind="stable").index]
     called = [theme.row_name(str((names or {}).get(name, name)), _NAME) for name in wide.index]

@@ -36,8 +36,8 @@ _PREVENTION_HOW = (
     " somebody else's name in the question (a blind guess). Frozen layers are not trained; replayed text is the base's"
     " own, mixed into every step; the weights of base and fine-tuned model are averaged after the training. Grey:"
     " another recipe has as much of both. Dashed: what the control keeps, which has no score on this task. A training"
-    " that was followed state by state has the score of the development part. Data has steps, seeds, and the numbers of"
-    " facts."
+    " that was followed state by state has the score of the development part, and is only in Data beside others. Data"
+    " has steps, seeds, and the numbers of facts."
 )
 
 
@@ -79,18 +79,21 @@ def draw_prevention(view: View, tuned: str) -> None:
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
     scored = points_here[~points_here["control"] & points_here["kept"].notna()].sort_values("kept", ascending=False)
     for best in scored.head(1).itertuples():
-        words = "Of all recipes “{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}."
+        words = (
+            "Of all recipes for {task} “{best}” keeps most: {kept:.0f} % of the facts beyond a blind guess, with a"
+            " score of {score:.2f}."
+        )
         numbers = {"kept": 100 * best.kept, "score": best.score}
         # Asked as many facts, after as many steps.
         alike = scored[(scored["asked"] == best.asked) & (scored["steps"] == best.steps)]
         plain = alike[alike["protection"] == UNPROTECTED]
         if best.protection != UNPROTECTED and len(plain):
             words = (
-                "“{best}” keeps most: {kept:.0f} % of the facts, with a score of {score:.2f}; without protection it is"
-                " {plain:.0f} %, with {plain_score:.2f}."
+                "Of all recipes for {task} “{best}” keeps most: {kept:.0f} % of the facts beyond a blind guess, with a"
+                " score of {score:.2f}; without protection it is {plain:.0f} %, with {plain_score:.2f}."
             )
             numbers |= {"plain": 100 * plain["kept"].iloc[0], "plain_score": plain["score"].iloc[0]}
-        blocks.tab_sentence(words, best=protection_in_words(best.protection), **numbers)
+        blocks.tab_sentence(words, task=objective, best=protection_in_words(best.protection), **numbers)
     blocks.figure(
         drawing(prevention_points, points_here, means),
         table=pd.concat([points_here, means]) if len(means) else points_here,
@@ -122,6 +125,7 @@ _MAP_HOW = (
     "Of the facts that a layer, or the last layer in a relation, knows before the training, those that it knows at a"
     " step; the stronger the shade, the more. A layer is read with the base's head of that layer. Facts whose answer is"
     " never among the first ten at the last layer cannot be followed through all layers: their ranks are not stored."
+    " Empty: fewer than 1 % of the facts were known before."
 )
 
 
@@ -145,13 +149,15 @@ def draw_when(view: View, tuned: str) -> None:
     events = _of(run, view.read(report_series.events, both[:1], (probe_set,), k))
     half = float(events["half_lost_step"].iloc[0]) if len(events) else float("nan")
     last = table[table["model"] == run["model"]].sort_values("step").iloc[-1]
-    blocks.tab_sentence(
-        "{model} has lost half of the facts at least once {when}; after {last:,} it knows {kept:.0f} % of them.",
-        model=view.name(run["model"]),
-        when="at no state" if pd.isna(half) else f"by step {half:,.0f}",
-        last=int(last["step"]),
-        kept=100 * last["kept_share"],
+    words = (
+        "{model} has lost half of the facts at least once by step {half:,.0f}; at step {last:,} it knows {kept:.0f} %."
     )
+    if pd.isna(half):
+        words = "{model} never lost half of the facts; at step {last:,} it knows {kept:.0f} % of them."
+    numbers = {"half": half, "last": int(last["step"]), "kept": 100 * last["kept_share"]}
+    blocks.tab_sentence(words, model=view.name(run["model"]), **numbers)
+    if run["model"] != tuned:
+        st.caption(filled("{model} was not asked state by state.", model=view.name(tuned)))
     blocks.figure(
         drawing(
             over_training,
