@@ -46,7 +46,7 @@ def _names(scored: pd.DataFrame) -> list[str]:
     return names
 
 
-def _placed(scored: pd.DataFrame, texts: list[str], means: pd.DataFrame | None) -> list[str]:
+def _placed(scored: pd.DataFrame, texts: list[str], controls: Sequence[float], means: pd.DataFrame | None) -> list[str]:
     """Where each point's name stands, so that on a phone it covers no name, point, whisker or line, nor is cut."""
     left, floor = scored["score"].min(), scored["kept_low"].min()
     wide, high = (scored["score"].max() - left) or 1, (scored["kept_high"].max() - floor) or 1
@@ -56,6 +56,8 @@ def _placed(scored: pd.DataFrame, texts: list[str], means: pd.DataFrame | None) 
     for x, y, low, top in ends:
         half = _POINT / 2
         occupied += [(x - half, y - half, x + half, y + half), (x - 2, low, x + 2, top)]
+    # The dashed lines of the controls, and that of the means.
+    occupied += [(0, y - 2, _WIDE, y + 2) for y in ((kept - floor) * _HIGH / high for kept in controls)]
     if means is not None:
         line = (means["score"] - left) * _WIDE / wide, (means["own_minus_swapped"] - floor) * _HIGH / high
         at = np.linspace(0, len(means) - 1, 20 * len(means))
@@ -131,7 +133,8 @@ def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *,
     _controls(figure, points[control].dropna(subset=["kept"]), scored["score"])
     names = _names(scored)
     texts = [theme.breakable(name, 16) for name in names]
-    for row, name, text, place in zip(scored.itertuples(), names, texts, _placed(scored, texts, line), strict=True):
+    places = _placed(scored, texts, list(points.loc[control, "kept"].dropna()), line)
+    for row, name, text, place in zip(scored.itertuples(), names, texts, places, strict=True):
         mark = "diamond" if row.protection == UNPROTECTED else "circle"
         shade = theme.NEUTRAL if row.dominated else colour
         figure.add_scatter(
