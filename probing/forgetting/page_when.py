@@ -77,10 +77,11 @@ def draw_prevention(view: View, tuned: str) -> None:
     # Only what was asked as many facts lies on one scale with the recipes. One model is drawn.
     means = means[same & means["facts"].isin(points_here["asked"]) & means["score"].notna()].head(len(MEANS))
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
-    scored = points_here[~points_here["control"] & points_here["kept"].notna()].sort_values("kept", ascending=False)
+    scored = points_here[~points_here["control"]].dropna(subset=["kept", "score"])
+    scored = scored.sort_values("kept", ascending=False)
     for best in scored.head(1).itertuples():
         words = (
-            "Of all recipes for {task} “{best}” keeps most: {kept:.0f} % of the facts beyond a blind guess, with a"
+            "Of all recipes for {task} “{best}” keeps most beyond a blind guess: {kept:.0f} % of the facts, with a"
             " score of {score:.2f}."
         )
         numbers = {"kept": 100 * best.kept, "score": best.score}
@@ -89,10 +90,11 @@ def draw_prevention(view: View, tuned: str) -> None:
         plain = alike[alike["protection"] == UNPROTECTED]
         if best.protection != UNPROTECTED and len(plain):
             words = (
-                "Of all recipes for {task} “{best}” keeps most: {kept:.0f} % of the facts beyond a blind guess, with a"
-                " score of {score:.2f}; without protection it is {plain:.0f} %, with {plain_score:.2f}."
+                "Of all recipes for {task} “{best}” keeps most beyond a blind guess: {kept:.0f} % of the facts, without"
+                " protection {plain:.0f} %; it scores {lower}."
             )
-            numbers |= {"plain": 100 * plain["kept"].iloc[0], "plain_score": plain["score"].iloc[0]}
+            lower = "lower" if best.score < plain["score"].iloc[0] else "no lower"
+            numbers = {"kept": 100 * best.kept, "plain": 100 * plain["kept"].iloc[0], "lower": lower}
         blocks.tab_sentence(words, task=objective, best=protection_in_words(best.protection), **numbers)
     blocks.figure(
         drawing(prevention_points, points_here, means),

@@ -254,7 +254,7 @@ def test_recipes_of_the_task_are_points(look_at_tabs):
     assert {"50 % old weights", "lowest 2 layers frozen"} <= names and "control" not in names
     assert len([trace for trace in drawn if trace["name"] == "mean of both weights"]) == 1
     assert charts(look_at_tabs("prevention", protected=f"{BASE.name} {COLA.objective}"))
-    assert "without protection it is" in words(look_at_tabs("prevention"))
+    assert ", without protection" in words(look_at_tabs("prevention"))
 
 
 def test_each_measurement_is_drawn_and_a_missing_one_comes_with_its_command(look_at_tabs):
