@@ -451,7 +451,7 @@ def test_a_base_is_judged_by_everyday_questions_and_by_each_relation():
     everyday = [counts("capital", 90, 80, other_1=9), counts("born", 10, 5, other_1=1)]
     stated = [counts("P1", 100, 95, other_1=70), counts("P2", 100, 70, other_1=55), counts("P47", 100, 1, other_1=0)]
     good, above, over_relations, each = conditions_of_base(everyday, stated, {"P47": (0.6, 0.3)})
-    assert good.holds and good.measured == "85.0 of 100"
+    assert good.holds and good.measured == "85.0 % of 100"
     assert above.holds and above.measured == "85.0 - 10.0 = 75.0 points"
     assert over_relations.holds and over_relations.measured == "82.5 over 2", "P47 has several right answers a question"
     assert not each.holds and each.measured == "2 of 3; not in P2 15.0"
