@@ -22,7 +22,7 @@ print(json.dumps({
     "total": float(total["total"].iloc[0]), "of_the_last": float(total["last_layer"].iloc[0]),
     "philadelphia": int(answer.watched["rank"].iloc[-1]),
     "own": [mine.name, mine.head, len(asked[mine.name].curve())],
-    "capitals": by_model[by_model["layer"] == 8].set_index("model")["value"].to_dict(),
+    "names": by_model[by_model["layer"] == 8].set_index("model")["value"].to_dict(),
     "lost": transitions.set_index("model")["lost"].to_dict(),
     "forgotten": forgotten.set_index("model")["forgotten"].to_dict(),
     "words": words.words, "said": words.answers["answer"].tolist(), "role": roles.answers["answer"].tolist(),
@@ -140,7 +140,7 @@ def test_the_numbers_are_those_of_the_shipped_results(found):
 def test_a_model_and_facts_of_ones_own_are_asked_at_every_layer(found):
     got, _ = found
     assert got["philadelphia"] == 1 and got["own"] == ["my-model", "logit_lens", 9]
-    assert got["capitals"]["nesia-mini"] < 0.5 < 0.8 < got["capitals"]["my-model"], "training taught the capitals"
+    assert got["names"]["nesia-mini"] < 0.5 < 0.8 < got["names"]["my-model"], "training taught the names"
 
 
 def test_words_and_sentences_are_read_by_the_shipped_probes(found):
