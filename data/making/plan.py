@@ -228,8 +228,10 @@ def _ask_sample(model: str, say: Say) -> None:
         path.unlink()
     for measure in (VOCABULARY, INDEPENDENT):
         for called in (MODEL, model):
-            how = {"measure": measure, "threads": 1, "device": "cpu", "progress": False, "out": out}
-            probe(ProbeRequest(called, str(out / "sample.csv"), LOGIT_LENS, **how), say)  # type: ignore[arg-type]
+            request = ProbeRequest(
+                called, str(out / "sample.csv"), LOGIT_LENS, measure=measure, progress=False, out=out
+            )
+            probe(replace(request, threads=1, device="cpu"), say)
     # Of other facts, and most of the size.
     (out / f"exposure-{MODEL}.parquet").unlink()
 

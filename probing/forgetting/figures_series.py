@@ -114,6 +114,13 @@ def _controls(figure: go.Figure, controls: pd.DataFrame, scores: pd.Series) -> N
         figure.add_annotation(text=name, showarrow=False, font_size=12, **end)
 
 
+def on_one_scale(points: pd.DataFrame) -> pd.DataFrame:
+    """The recipes with a score; of two parts of the data, those scored on the test part."""
+    scored = points[~points["control"].astype(bool)].dropna(subset=["score", "kept"])
+    tested = scored["metric"] != DEVELOPMENT
+    return scored[tested] if tested.any() else scored
+
+
 def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *, colour: str = theme.KEPT) -> go.Figure:
     """One point per recipe; up and to the right is better. The unprotected training is a diamond.
 
@@ -122,11 +129,7 @@ def prevention_points(points: pd.DataFrame, line: pd.DataFrame | None = None, *,
     of one base, objective and probe set, and the control's rows. ``line``: ``forgetting.report_series.line`` of all
     facts of one model.
     """
-    control = points["control"].astype(bool)
-    scored = points[~control].dropna(subset=["score", "kept"])
-    # Scores of two parts of the data do not lie on one scale.
-    tested = scored["metric"] != DEVELOPMENT
-    scored = scored[tested] if tested.any() else scored
+    control, scored = points["control"].astype(bool), on_one_scale(points)
     if scored.empty:
         return theme.empty("No training with a score on its task was asked for facts.")
     figure = go.Figure()

@@ -11,7 +11,7 @@ from probing.facts import store
 from probing.facts.page_clearest import clearest
 from probing.forgetting import report_series
 from probing.forgetting.figures import lesson_bars, saving_marks
-from probing.forgetting.figures_series import over_training, prevention_points, rank_map, retention_map
+from probing.forgetting.figures_series import on_one_scale, over_training, prevention_points, rank_map, retention_map
 from probing.forgetting.report_lessons import kept_in_words, lessons
 from probing.forgetting.report_outcome import stored_runs
 from probing.forgetting.report_savings import savings, stored_words
@@ -77,8 +77,7 @@ def draw_prevention(view: View, tuned: str) -> None:
     # Only what was asked as many facts lies on one scale with the recipes. One model is drawn.
     means = means[same & means["facts"].isin(points_here["asked"]) & means["score"].notna()].head(len(MEANS))
     ids = runs.loc[(runs["base"] == of_base) & (runs["probe_set"] == probe_set) & (runs["protection"] != ""), "run_id"]
-    scored = points_here[~points_here["control"]].dropna(subset=["kept", "score"])
-    scored = scored.sort_values("kept", ascending=False)
+    scored = on_one_scale(points_here).sort_values("kept", ascending=False)
     for best in scored.head(1).itertuples():
         words = (
             "Of all recipes for {task} “{best}” keeps most beyond a blind guess: {kept:.0f} % of the facts, with a"

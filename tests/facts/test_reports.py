@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from probing.compared.report_heads import points_lost
+from probing.facts.figures_relations import relation_slopes
 from probing.facts.forgotten import AUTHORS_KEYS, FATES, PARTS, fate_of, part_of
 from probing.facts.report import asked
 from probing.facts.report_any import _others, right_any
@@ -379,6 +380,13 @@ def test_every_outcome_is_in_one_part_and_what_was_gained_is_beside_them():
     assert of.loc["another layer", "n"] == 2772 and of.loc[KEPT, "of_100"] == 40 and of.loc[GAINED, "of_100"] == 2
     assert (of["test"] == "").all()
     assert of.loc[LAYERS_BACK, "note"] == "no layers"
+
+
+def test_a_change_that_rounds_to_0_has_no_sign():
+    table = pd.DataFrame({"relation": list("abcde"), "share_lost": [0.134, 0.002, -0.002, -0.06, np.nan]})
+    table = table.assign(label=table["relation"], n=100, kept=1, lost=1, gained=1, base_value=0.5, value=0.5)
+    figure = relation_slopes(table, base="base", model="model", colours=("#000000", "#ffffff"), k=1)
+    assert [*figure.data[-1].text] == ["−13 %", "0 %", "0 %", "+6 %", ""]
 
 
 @pytest.mark.parametrize("sizes", [(80, 11, 2, 1, 3, 2, 1), (97, 2, 0, 0, 1, 0, 0), (40, 27, 0, 3, 10, 13, 7)])

@@ -10,6 +10,7 @@ import pytest
 from probing.forgetting import report_outcome as outcomes
 from probing.forgetting import report_series as series
 from probing.forgetting import store
+from probing.forgetting.figures_series import DEVELOPMENT, on_one_scale, prevention_points, retention_map
 from probing.forgetting.memory import MORE, NEVER_IN_TEXT, NEVER_KNOWN, NOTHING, UNKNOWN, WRONG, detectable
 from probing.forgetting.report_outcome import any_in_words, by_chance, memory, outcome, stored_runs, usual, ways
 from probing.forgetting.report_series import prevention
@@ -265,6 +266,20 @@ def test_the_story_of_every_fact_that_was_known_before(series_db):
     assert series.facts(series_db, [SEED_2.name]).empty
     cells = series.ranks_of_fact(series_db, COLA.name, "trex", ids()[0])
     assert cells.query("step == 0 and layer == 1")["bucket"].tolist() == [0]
+
+
+def test_scores_of_two_parts_of_the_data_do_not_share_an_axis(series_db):
+    tested = prevention(series_db, objectives=["CoLA"])
+    followed = tested.assign(metric=DEVELOPMENT, kept=1.0)
+    both = pd.concat([tested, followed], ignore_index=True)
+    assert on_one_scale(both).equals(on_one_scale(tested)) and len(on_one_scale(followed)) == len(followed)
+    assert len(prevention_points(both).data) == len(prevention_points(tested).data) == 2 * len(tested)
+
+
+def test_a_layer_that_knew_under_one_in_a_hundred_facts_is_empty_on_the_map():
+    row = {"layer": [0, 1], "step": 5, "asked": 1000, "kept": [4, 10], "returned": 1, "lost": [4, 5], "kept_share": 0.7}
+    (cells,) = retention_map(pd.DataFrame(row), by="layer").data[0].z.T
+    assert np.isnan(cells[0]) and cells[1] == pytest.approx(70)
 
 
 def test_prevention_has_one_point_per_recipe_and_says_which_are_dominated(series_db):
