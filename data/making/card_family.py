@@ -2,13 +2,11 @@
 comes back.
 """
 
-import json
 from collections.abc import Callable, Iterator
 
 import pandas as pd
 
 from data.making import layer_drop
-from data.making.models import SHIPPED
 from probing.changes.report import perplexities, values
 from probing.edges.report_summary import summary
 from probing.edges.tasks import EDGE_TASKS
@@ -368,12 +366,12 @@ def _states(db: Database, base: str) -> list[str]:
 
 
 def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
-    """The findings of small bases of three seeds each, and whether they are of the recipe."""
-    lines = _table("finding", "with LayerDrop, seeds 1 to 3", "without", "")
-    record = SHIPPED / base / layer_drop.RECORD
-    if record.is_file():
-        for name, with_it, without, said in layer_drop.compared(json.loads(record.read_text("utf-8"))["bases"]):
-            lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in of) for of in (with_it, without)), said))
+    """The findings of small bases of the same seeds, and whether they are of the recipe."""
+    rows = layer_drop.rows()
+    seeds = ", ".join(map(str, layer_drop.seeds_of(rows)))
+    lines = _table("finding", f"with LayerDrop, of seeds {seeds}", "without", f"of {len(layer_drop.SEEDS)} seeds")
+    for name, *of, said in layer_drop.compared(rows):
+        lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in values) for values in of), said))
     return lines
 
 

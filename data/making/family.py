@@ -48,12 +48,15 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
 
 
 def small_bases(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
-    """As ``family``, of the bases with and without LayerDrop, whose findings are stored next to the shipped base."""
+    """As ``family``, of the bases with and without LayerDrop, whose findings are stored next to the shipped base, also
+    those of some of them.
+    """
     base, plan = weights_of_base(), layer_drop.steps()
-    if not _done(plan, _noted(plan, base), base, jobs, only_plan, say):
-        return False
-    layer_drop.gather(say)
-    return True
+    try:
+        return _done(plan, _noted(plan, base), base, jobs, only_plan, say)
+    finally:
+        if not only_plan:
+            layer_drop.gather(say)
 
 
 def _done(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, only_plan: bool, say: Say) -> bool:
