@@ -81,7 +81,8 @@ def _runs(view: View, models: list[str]) -> pd.DataFrame | None:
     stored = stored[stored["model"].isin(models) & (stored["template_set"] == "default")]
     whole = [name for name, some in stored.groupby("probe_set") if set(models) <= set(some["model"])]
     if not whole:
-        command = "\n".join(_COMMAND.format(model=model, facts=asked) for model in models)
+        here = set(stored.loc[stored["probe_set"] == asked, "model"])
+        command = "\n".join(_COMMAND.format(model=model, facts=asked) for model in models if model not in here)
         blocks.missing("It is not measured yet whether this model goes by what its layers show.", command)
         return None
     shown = asked if asked in whole else whole[0]

@@ -98,7 +98,7 @@ def sentence(
     if wrong:
         base, layers = next(iter(firsts.items()))
         inside = filled(", and comes first {at}", at=at_layers(layers)) if layers else Markdown("")
-        text = "{model} says **{said}**. Wrong here: **{right}** has rank {rank:,}{inside}."
+        text = "{model} says **{said}**. **{right}**, the answer asked for, has rank {rank:,}{inside}."
         return filled(text, model=view.name(base), said=wrong[0], right=answer, rank=wrong[1], inside=inside)
     words = (filled("**{answer}**", answer=answer), "it")
     parts = [

@@ -224,7 +224,7 @@ def test_a_store_in_which_nothing_is_known_has_only_the_example_that_says_so(on)
     assert (
         not app.exception
         and example.replace("\\", "") == "Not known: A is …"
-        and "Wrong here: **hot** has rank 40" in answer(app)
+        and "**hot**, the answer asked for, has rank 40" in answer(app)
     )
 
 
