@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from data.making.models import BY_END, MODEL, SHIPPED, Tuned, downloads, wikitext
 from data.making.plan import SECONDS_PER_STEP, Step
 from data.making.pretrain import PretrainRequest, pretrain
@@ -21,7 +19,7 @@ from probing.facts.requests import CARRIED, ProbeRequest
 from probing.facts.store_carried import carried_runs
 from probing.finetuning.finetune import finetune
 from probing.forgetting import report_outcome, report_savings
-from probing.forgetting.memory import LOST, NEVER_KNOWN, WRONG
+from probing.forgetting.memory import LOST, NEVER_KNOWN
 from probing.forgetting.recover import recover
 from probing.forgetting.requests import RecoverRequest
 from probing.forgetting.savings import means
@@ -133,18 +131,17 @@ def findings(one: Small) -> dict[str, float]:
         carried = by_layer(db, list(carried_runs(db)["run_id"]))
         carried = carried[(carried["layer"] == INNER) & (carried["measure"] == READ_NOT_CARRIED)]
         back = report_outcome.usual(report_outcome.ways(db, report_outcome.stored_runs(db)))
-        back = back[back["yardstick"] == WRONG].set_index("way")["difference"]
+        back = back[back["yardstick"] == NEVER_KNOWN].set_index("way")["difference"]
         saved = means(report_savings.savings(db)).set_index("asked")["difference"]
     return {
         "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
         f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
         **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
-        f"{OTHER_LAYER}: lost minus equally confident wrong answers, points": 100 * back.get(OTHER_LAYER, np.nan),
-        f"{LAYERS_BACK}: the same": 100 * back.get(LAYERS_BACK, np.nan),
-        "savings of lost answers, points": 100 * saved.get(LOST, np.nan),
-        "savings of lost answers minus those of answers that neither gave, points": 100
-        * (saved.get(LOST, np.nan) - saved.get(NEVER_KNOWN, np.nan)),
+        f"{OTHER_LAYER}: lost minus never known answers that it gives, points": 100 * back[OTHER_LAYER],
+        f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
+        "savings of lost answers, points": 100 * saved[LOST],
+        "savings of lost answers minus those of never known ones, points": 100 * (saved[LOST] - saved[NEVER_KNOWN]),
     }
 
 

@@ -93,7 +93,7 @@ def _line(figure: go.Figure, line: pd.DataFrame, measure: str, row: int) -> EndL
 
 
 def _shade(figure: go.Figure, points: pd.DataFrame, row: int) -> None:
-    """The area between what is read and what is carried alone, with its name."""
+    """The area between what is read and what is carried alone; its name would lie over curves on a phone."""
     wide = points.pivot(index="layer", columns="measure", values="value").mul(100)
     if not {"read", "alone"} <= set(wide):
         return
@@ -111,14 +111,3 @@ def _shade(figure: go.Figure, points: pd.DataFrame, row: int) -> None:
         row=row,
         col=1,
     )
-    widest = (high - low).idxmax()
-    if high[widest] - low[widest] >= 12:
-        figure.add_annotation(
-            x=widest,
-            y=(high[widest] + low[widest]) / 2,
-            text=SHADED.replace(", ", ",<br>"),
-            showarrow=False,
-            font={"size": 11},
-            row=row,
-            col=1,
-        )

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from probing.forgetting.ways import AS_IN_BASE, MOVED
 from probing.kernel.app import blocks
 from probing.kernel.app.texts import escape
 from probing.kernel.figures.looks import set_name
@@ -87,6 +88,8 @@ def _labelled(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
 def _outcomes(paper_view: PaperView, table: pd.DataFrame) -> pd.DataFrame:
     """One row per model, one column per outcome."""
     wide = table.pivot(index="model", columns="part", values="per_100")[list(dict.fromkeys(table["part"]))].round(1)
+    # In whole they are cut at the usual widths of windows.
+    wide = wide.rename(columns={AS_IN_BASE: "a layer, as in base", MOVED: "a new layer"})
     return (
         wide.sort_values(wide.columns[0])
         .reset_index()

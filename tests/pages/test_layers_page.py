@@ -227,7 +227,8 @@ def test_what_is_carried_is_drawn_with_its_sentence_or_the_command_is_named(look
     assert any("--model nesia-mini --facts trex --measure carried" in said.value for said in empty.code)
     snapshot, one = shutil.copytree(family, tmp_path / "snapshot"), PlantedModel("nesia-mini")
     write_planted(snapshot, carried_planted.run_id(one), None, carried_planted.rows_of, one)
-    said = look("compare", snapshot=snapshot, compare_tab="carried", model=TUNED).code[0].value
+    half = shutil.copytree(snapshot, tmp_path / "half")
+    said = look("compare", snapshot=half, compare_tab="carried", model=TUNED).code[0].value
     assert TUNED in said and "\n" not in said, "the base is measured"
     other = PlantedModel(TUNED, "nesia-mini", "QA-SQuAD-1")
     write_planted(snapshot, carried_planted.run_id(other), None, carried_planted.rows_of, other)
