@@ -369,7 +369,7 @@ def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
     """The findings of small bases of the same seeds, and whether they are of the recipe."""
     rows = layer_drop.rows()
     seeds = ", ".join(map(str, layer_drop.seeds_of(rows)))
-    lines = _table("finding", f"with LayerDrop, of seeds {seeds}", "without", f"of {len(layer_drop.SEEDS)} seeds")
+    lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", f"by all {len(layer_drop.SEEDS)} seeds")
     for name, *of, said in layer_drop.compared(rows):
         lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in values) for values in of), said))
     return lines
