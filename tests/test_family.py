@@ -151,6 +151,9 @@ def test_findings_of_small_bases_ship_together_and_are_of_the_recipe_if_no_value
     assert [found[3] for found in layer_drop.compared(layer_drop.rows())] == ["cannot tell"] * 2
     layer_drop.gather(lambda line: None)
     assert layer_drop.rows() == stored["bases"]
+    (tmp_path / "nesia-mini" / layer_drop.RECORD).write_text(json.dumps({"bases": stored["bases"][:1:-1]}))
+    layer_drop.gather(lambda line: None)
+    assert layer_drop.rows() == stored["bases"], "by seed, whichever came first"
 
 
 def test_another_base_has_nothing_made(planted, monkeypatch: pytest.MonkeyPatch):

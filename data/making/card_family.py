@@ -367,7 +367,7 @@ def _states(db: Database, base: str) -> list[str]:
 
 def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
     """The findings of small bases of the same seeds, and whether they are of the recipe."""
-    rows = layer_drop.rows()
+    rows = layer_drop.rows(base)
     seeds = ", ".join(map(str, layer_drop.seeds_of(rows)))
     lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", f"by all {len(layer_drop.SEEDS)} seeds")
     for name, *of, said in layer_drop.compared(rows):

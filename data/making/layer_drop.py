@@ -77,9 +77,9 @@ def bases() -> list[Small]:
 def steps() -> list[Step]:
     """Of each base that does not ship its training, and what it shows; at the rates of the family's models."""
     made: list[Step] = []
-    shipped = {(row["layer_drop"], row["seed"]) for row in rows()}
+    shipped = _shipped()
     for one in bases():
-        if (one.layer_drop, one.seed) in shipped:
+        if one in shipped:
             continue
         made.append(Step(one.name, partial(_train, one), STEPS * SECONDS_PER_STEP / 60))
         made.append(Step(f"what {one.name} shows", partial(_measure, one), 50, (one.name,)))
@@ -145,26 +145,31 @@ def findings(one: Small) -> dict[str, float]:
     }
 
 
-def record() -> Path:
+def record(base: str = MODEL) -> Path:
     """Where the findings ship."""
-    return SHIPPED / MODEL / RECORD
+    return SHIPPED / base / RECORD
 
 
-def rows() -> list[dict]:
+def rows(base: str = MODEL) -> list[dict]:
     """The findings of the bases that ship, of both of a seed or of one."""
-    return json.loads(record().read_text("utf-8"))["bases"] if record().is_file() else []
+    return json.loads(record(base).read_text("utf-8"))["bases"] if record(base).is_file() else []
+
+
+def _shipped() -> dict[Small, dict]:
+    return {Small(row["layer_drop"], row["seed"]): row for row in rows()}
 
 
 def gather(say: Say = print) -> None:
-    """Adds the findings of the bases that are done to those that ship."""
-    found = {(row["layer_drop"], row["seed"]): row for row in rows()}
+    """Adds the findings of the bases that are done to those that ship, by seed."""
+    found = _shipped()
     for one in bases():
         if _findings_of(one).is_file():
             stored = json.loads(_findings_of(one).read_text("utf-8"))
-            found[one.layer_drop, one.seed] = {"layer_drop": one.layer_drop, "seed": one.seed, "findings": stored}
+            found[one] = {"layer_drop": one.layer_drop, "seed": one.seed, "findings": stored}
     if found:
-        atomic_text(record(), json.dumps({"steps": STEPS, "bases": list(found.values())}, indent=1) + "\n")
-        say(f"wrote {record()}: {len(found)} of {len(bases())} bases")
+        ordered = [found[one] for one in bases() if one in found]
+        atomic_text(record(), json.dumps({"steps": STEPS, "bases": ordered}, indent=1) + "\n")
+        say(f"wrote {record()}: {len(ordered)} of {len(bases())} bases")
 
 
 def compared(rows: Sequence[Mapping]) -> Iterator[tuple[str, list[float], list[float], str]]:
