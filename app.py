@@ -58,9 +58,7 @@ def take_sentence() -> None:
 def pills(examples: Sequence[Mapping[str, Any]], chosen: int | None) -> None:
     """Draws the examples, the unknown one last and called so."""
     st.session_state[PILLS] = chosen
-    words = [
-        ("" if one["known"] else "Not known: ") + one["prompt"].replace(MASK, "…").rstrip(" .") for one in examples
-    ]
+    words = [("" if one["known"] else "Missed: ") + one["prompt"].replace(MASK, "…").rstrip(" .") for one in examples]
     st.pills(
         "Examples with stored predictions",
         list(range(1, len(examples) + 1)),

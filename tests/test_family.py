@@ -135,23 +135,41 @@ def test_findings_of_small_bases_ship_together_and_are_of_the_recipe_if_no_value
         found = {"lost": lost[one.layer_drop, one.seed], "back": float(one.seed)}
         (one.results / "findings.json").write_text(json.dumps(found))
     monkeypatch.setattr(layer_drop, "SHIPPED", tmp_path)
-    ran, _ = planted
+    ran, does = planted
     monkeypatch.setattr(layer_drop, "steps", family.steps)
     assert not family.small_bases(1, True, lambda line: None) and ran == []
-    assert family.small_bases(1, False, lambda line: None) and len(ran) == 4
+    last = layer_drop.bases()[-1].results / "findings.json"
+    ran_last = last.read_bytes()
+    last.unlink()
+    does["early"] = lambda: last.write_bytes(ran_last)
+
+    def killed() -> None:
+        assert len(layer_drop.rows()) == 6, "each ships when it is done"
+        raise ModelError("killed")
+
+    does["late"] = killed
+    with pytest.raises(ProbingError, match="2 steps failed"):
+        family.small_bases(1, False, lambda line: None)
+    del does["late"]
+    assert family.small_bases(1, False, lambda line: None) and ran[-2:] == ["late", "last"]
     stored = json.loads((tmp_path / "nesia-mini" / layer_drop.RECORD).read_text())
     assert list(layer_drop.compared(stored["bases"])) == [
         ("lost", [1.0, 3.0, 2.0], [4.0, 5.0, 9.0], "of the recipe"),
         ("back", [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], "cannot tell"),
     ]
     assert real() == []
-    # Some seeds, or one base of a seed, ship before the others, also from another cache; these are never compared.
+    # Some seeds, or one base of a seed, ship before the others, also from another cache.
     (tmp_path / "nesia-mini" / layer_drop.RECORD).write_text(json.dumps({"bases": stored["bases"][:3]}))
     assert [step.name for step in real()][::2] == [one.name for one in layer_drop.bases()[3:]]
-    assert [found[3] for found in layer_drop.compared(layer_drop.rows())] == ["cannot tell"] * 2
+    assert [found[1:] for found in layer_drop.compared(layer_drop.rows())] == [
+        ([1.0], [4.0], "1 of 3 seeds"),
+        ([1.0], [1.0], "1 of 3 seeds"),
+    ]
+    for one in layer_drop.bases()[:3]:
+        (one.results / "findings.json").unlink()
     layer_drop.gather(lambda line: None)
     assert layer_drop.rows() == stored["bases"]
-    (tmp_path / "nesia-mini" / layer_drop.RECORD).write_text(json.dumps({"bases": stored["bases"][:1:-1]}))
+    (tmp_path / "nesia-mini" / layer_drop.RECORD).write_text(json.dumps({"bases": stored["bases"][::-1]}))
     layer_drop.gather(lambda line: None)
     assert layer_drop.rows() == stored["bases"], "by seed, whichever came first"
 

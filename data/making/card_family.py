@@ -2,6 +2,7 @@
 comes back.
 """
 
+import math
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -369,7 +370,10 @@ def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
     """The findings of small bases of the same seeds, and whether they are of the recipe."""
     rows = layer_drop.rows(base)
     seeds = ", ".join(map(str, layer_drop.seeds_of(rows)))
-    lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", f"by all {len(layer_drop.SEEDS)} seeds")
+    needed = len(layer_drop.SEEDS)
+    # Of the ways to deal six values out to two kinds, two keep the kinds apart.
+    by_all = f"by all {needed} seeds (by chance 1 in {math.comb(2 * needed, needed) // 2})"
+    lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", by_all)
     for name, *of, said in layer_drop.compared(rows):
         lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in values) for values in of), said))
     return lines

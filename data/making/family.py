@@ -6,8 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Condition
 
@@ -48,24 +49,31 @@ def family(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
 
 
 def small_bases(jobs: int = 2, only_plan: bool = False, say: Say = print) -> bool:
-    """As ``family``, of the bases with and without LayerDrop, whose findings are stored next to the shipped base, also
-    those of some of them.
+    """As ``family``, of the bases with and without LayerDrop; the findings of each are stored next to the shipped base
+    as soon as it is done.
     """
+    gather_them = partial(layer_drop.gather, say)
+    if not only_plan:
+        gather_them()
     base, plan = weights_of_base(), layer_drop.steps()
-    try:
-        return _done(plan, _noted(plan, base), base, jobs, only_plan, say)
-    finally:
-        if not only_plan:
-            layer_drop.gather(say)
+    return _done(plan, _noted(plan, base), base, jobs, only_plan, say, gather_them)
 
 
-def _done(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, only_plan: bool, say: Say) -> bool:
-    """Does what is left of a plan; False if only its lines were asked for."""
+def _done(
+    plan: Sequence[Step],
+    done: dict[str, float],
+    base: str,
+    jobs: int,
+    only_plan: bool,
+    say: Say,
+    each: Callable[[], object] = lambda: None,
+) -> bool:
+    """Does what is left of a plan, and ``each`` after every step; False if only its lines were asked for."""
     for line in estimate(plan, done, jobs):
         say(line)
     if only_plan:
         return False
-    failed = _run(plan, done, base, jobs, say)
+    failed = _run(plan, done, base, jobs, say, each)
     if failed:
         logs = ", ".join(str(_log(name)) for name in failed)
         raise ProbingError(
@@ -210,7 +218,9 @@ def _kind(name: str) -> str:
     return next((kind for kind in kinds if name.startswith(kind)), "heads" if "heads" in name else "other")
 
 
-def _run(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say: Say) -> list[str]:
+def _run(
+    plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say: Say, each: Callable[[], object]
+) -> list[str]:
     """Runs the steps that are left; a step begins when those that it needs are done. Returns those that were not
     done.
     """
@@ -249,6 +259,7 @@ def _run(plan: Sequence[Step], done: dict[str, float], base: str, jobs: int, say
                 else:
                     done[step.name] = seconds
                 changed.notify_all()
+                each()
             outcome = "failed" if seconds is None else f"done in {_hours(seconds / 60)} of one processor"
             say(f"{time.strftime('%H:%M')} {step.name}: {outcome}")
 

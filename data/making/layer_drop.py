@@ -129,20 +129,32 @@ def findings(one: Small) -> dict[str, float]:
         curve = precision(db, [runs[one.name]], (1,), "micro").set_index("layer")["value"]
         lost = [(end, transitions(db, [(runs[one.name], runs[one.tuned(end).name])], (1,)).iloc[0]) for end in ENDS]
         carried = by_layer(db, list(carried_runs(db)["run_id"]))
-        carried = carried[(carried["layer"] == INNER) & (carried["measure"] == READ_NOT_CARRIED)]
+        carried = carried[carried["part"] == "known"].set_index("layer")
+        at = carried.loc[INNER].set_index("measure")["value"]
+        more = carried.loc[carried["measure"] == READ_NOT_CARRIED, "above_null"]
         back = report_outcome.usual(report_outcome.ways(db, report_outcome.stored_runs(db)))
         back = back[back["yardstick"] == NEVER_KNOWN].set_index("way")["difference"]
         saved = means(report_savings.savings(db)).set_index("asked")["difference"]
     return {
         "P@1 at the last layer, per cent": 100 * curve.iloc[-1],
         "first layer with half of it": float(curve.index[curve >= curve.iloc[-1] / 2][0]),
-        f"read minus carried alone at layer {INNER}, points": 100 * carried["above_null"].iloc[0],
+        # Of the facts whose answer is not first with the subject masked, as what is carried.
+        f"read at layer {INNER}, of 100 facts that the last layer answers": 100 * (at["alone"] + more[INNER]),
+        "carried alone there": 100 * at["alone"],
+        "read minus carried alone there, points": 100 * more[INNER],
+        "the most of that at any layer, points": 100 * more.max(),
+        **{f"step of {end} that is kept, the best for its task": float(_kept_step(one.tuned(end))) for end in ENDS},
         **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
         f"{OTHER_LAYER}: lost minus never known answers that it gives, points": 100 * back[OTHER_LAYER],
         f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
         "savings of lost answers, points": 100 * saved[LOST],
         "savings of lost answers minus those of never known ones, points": 100 * (saved[LOST] - saved[NEVER_KNOWN]),
     }
+
+
+def _kept_step(tuned: Path) -> int:
+    """After how many steps a fine-tuned model was best, which those of two bases may not have in common."""
+    return int(json.loads((tuned / "finetuning.json").read_text("utf-8"))["kept_step"])
 
 
 def record(base: str = MODEL) -> Path:
@@ -166,23 +178,24 @@ def gather(say: Say = print) -> None:
         if _findings_of(one).is_file():
             stored = json.loads(_findings_of(one).read_text("utf-8"))
             found[one] = {"layer_drop": one.layer_drop, "seed": one.seed, "findings": stored}
-    if found:
-        ordered = [found[one] for one in bases() if one in found]
+    ordered = [found[one] for one in bases() if one in found]
+    if ordered != rows():
         atomic_text(record(), json.dumps({"steps": STEPS, "bases": ordered}, indent=1) + "\n")
         say(f"wrote {record()}: {len(ordered)} of {len(bases())} bases")
 
 
 def compared(rows: Sequence[Mapping]) -> Iterator[tuple[str, list[float], list[float], str]]:
     """Finding, its values with and without LayerDrop of the seeds that have both, and whether it is of the recipe: the
-    values of all seeds do not overlap."""
+    values of all seeds do not overlap. While seeds are missing, how many there are."""
     seeds = seeds_of(rows)
+    lacking = "" if len(seeds) == len(SEEDS) else f"{len(seeds)} of {len(SEEDS)} seeds"
     for name in rows[0]["findings"] if seeds else ():
         with_it, without = (
             [row["findings"][name] for row in rows if row["layer_drop"] == share and row["seed"] in seeds]
             for share in SHARES
         )
         apart = max(with_it) < min(without) or max(without) < min(with_it)
-        yield name, with_it, without, "of the recipe" if apart and len(seeds) == len(SEEDS) else "cannot tell"
+        yield name, with_it, without, lacking or ("of the recipe" if apart else "cannot tell")
 
 
 def seeds_of(rows: Sequence[Mapping]) -> list[int]:

@@ -45,7 +45,7 @@ class Panel:
 #: Prefix of a panel's name -> how it is drawn. Panels of sentence probes are titled by their task.
 PANELS: Mapping[str, Panel] = {
     "facts": Panel("Facts kept, % of what the base knows there", 100, "{:.1f} %", level=100),
-    "edges": Panel("Edge probes, F1 in %, mean over tasks", 100, "{:.1f} %", before="base"),
+    "edges": Panel("Edge probes, F1 in %, mean over {averaged} tasks", 100, "{:.1f} %", before="base"),
     "probe": Panel(
         "{task}, change of accuracy in points",
         100,
@@ -184,9 +184,8 @@ def _axis(panel: Panel, domain: tuple[float, float], rows: pd.DataFrame) -> dict
 def _heading(panel: Panel, rows: pd.DataFrame) -> str:
     there = set(rows["line"])
     strokes = [f"{_STROKES[panel.dash(line)]} {words}" for line, words in (panel.lines or {}).items() if line in there]
-    return f"<b>{panel.title}</b>" + (
-        f"<br><span style='font-size:12px'>{'   '.join(strokes)}</span>" if strokes else ""
-    )
+    title = panel.title.replace("{averaged}", str(max(of.count(",") + 1 for of in rows["of"].fillna(""))))
+    return f"<b>{title}</b>" + (f"<br><span style='font-size:12px'>{'   '.join(strokes)}</span>" if strokes else "")
 
 
 def _draw(

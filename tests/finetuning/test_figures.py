@@ -55,3 +55,8 @@ def test_a_point_inside_the_controls_change_is_grey_and_says_what_it_is_held_aga
     assert list(line.error_y.array) == pytest.approx([0.05 * y for y in line.y]) and not line.error_y.symmetric
     legend = {trace.name for trace in figure.data if trace.showlegend}
     assert legend == {TUNED, CONTROL, "no more than the control"}
+
+
+def test_a_mean_over_tasks_says_over_how_many():
+    figure = evidence_panels(evidence(("edges",)).assign(of="entities, relations"), **LOOKS)
+    assert "mean over 2 tasks" in figure.layout.annotations[0].text

@@ -205,7 +205,7 @@ def test_the_examples_are_facts_that_the_model_knows_by_kind_and_one_that_it_doe
     facts = {fact.prompt.replace(MASK, "…").rstrip(" ."): at for at, fact in enumerate(planted_facts("trex"))}
     assert known and all(planted_rank(facts[prompt], 3) == 1 for prompt in known)
     assert len({planted_facts("trex")[facts[prompt]].relation for prompt in known[:2]}) == 2
-    assert all(planted_rank(facts[unknown.removeprefix("Not known: ")], layer) > 1 for layer in (1, 2, 3))
+    assert all(planted_rank(facts[unknown.removeprefix("Missed: ")], layer) > 1 for layer in (1, 2, 3))
 
 
 def test_rocky_balboa_is_an_example_if_he_is_known_and_an_example_is_shown_at_once_and_in_the_link(on):
@@ -223,7 +223,7 @@ def test_a_store_in_which_nothing_is_known_has_only_the_example_that_says_so(on)
     (example,) = app.pills(key="home.example").options
     assert (
         not app.exception
-        and example.replace("\\", "") == "Not known: A is …"
+        and example.replace("\\", "") == "Missed: A is …"
         and "**hot**, the answer asked for, has rank 40" in answer(app)
     )
 
