@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from data.making.models import BY_END, MODEL, SHIPPED, Tuned, downloads, wikitext
+from data.making.models import BY_END, MODEL, SHIPPED, Tuned, downloads, kept_step, wikitext
 from data.making.plan import SECONDS_PER_STEP, Step
 from data.making.pretrain import PretrainRequest, pretrain
 from data.making.pretraining.train import PretrainRecipe
@@ -143,18 +143,13 @@ def findings(one: Small) -> dict[str, float]:
         "carried alone there": 100 * at["alone"],
         "read minus carried alone there, points": 100 * more[INNER],
         "the most of that at any layer, points": 100 * more.max(),
-        **{f"step of {end} that is kept, the best for its task": float(_kept_step(one.tuned(end))) for end in ENDS},
+        **{f"step of {end} that is kept, the best for its task": float(kept_step(one.tuned(end))) for end in ENDS},
         **{f"lost by {end}, of 100 known facts": 100 * row["lost"] / (row["kept"] + row["lost"]) for end, row in lost},
         f"{OTHER_LAYER}: lost minus never known answers that it gives, points": 100 * back[OTHER_LAYER],
         f"{LAYERS_BACK}: the same": 100 * back[LAYERS_BACK],
         "savings of lost answers, points": 100 * saved[LOST],
         "savings of lost answers minus those of never known ones, points": 100 * (saved[LOST] - saved[NEVER_KNOWN]),
     }
-
-
-def _kept_step(tuned: Path) -> int:
-    """After how many steps a fine-tuned model was best, which those of two bases may not have in common."""
-    return int(json.loads((tuned / "finetuning.json").read_text("utf-8"))["kept_step"])
 
 
 def record(base: str = MODEL) -> Path:

@@ -83,7 +83,7 @@ class Tuned:
         )
         if self.more.get("shuffled_labels"):
             # Its score never rises: the best state of several looks would be one of the first.
-            length = replace(length, steps=kept_step(BY_END[self.like]), looks=None, patience=None)
+            length = replace(length, steps=kept_step(BY_END[self.like].folder), looks=None, patience=None)
         more: dict[str, Any] = {"data": downloads() / self.data} if self.data else {}
         if self.objective == "control":
             more["lama"] = downloads() / "lama"
@@ -114,16 +114,16 @@ def wikitext() -> Path:
 
 def learning_rate(tuned: Tuned) -> float:
     """The learning rate that a finished model was trained with."""
-    return float(_record(tuned)["recipe"]["learning_rate"])
+    return float(_record(tuned.folder)["recipe"]["learning_rate"])
 
 
-def kept_step(tuned: Tuned) -> int:
-    """Steps that a finished model was trained for: until the state that its looks chose."""
-    return int(_record(tuned)["kept_step"])
+def kept_step(folder: Path) -> int:
+    """Steps that the finished model in a folder was trained for: until the state that its looks chose."""
+    return int(_record(folder)["kept_step"])
 
 
-def _record(tuned: Tuned) -> Any:
-    return json.loads((tuned.folder / FINETUNING).read_text(encoding="utf-8"))
+def _record(folder: Path) -> Any:
+    return json.loads((folder / FINETUNING).read_text(encoding="utf-8"))
 
 
 def _shuffled(of: Tuned) -> Tuned:
