@@ -375,7 +375,9 @@ def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
     by_all = f"by all {needed} seeds (by chance 1 in {math.comb(2 * needed, needed) // 2})"
     lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", by_all)
     for name, *of, said in layer_drop.compared(rows):
-        lines.append(_row(name, *(", ".join(f"{one:.1f}" for one in values) for values in of), said))
+        # Layers and steps are whole.
+        digits = int(not all(float(one).is_integer() for values in of for one in values))
+        lines.append(_row(name, *(", ".join(f"{one:,.{digits}f}" for one in values) for values in of), said))
     return lines
 
 

@@ -77,7 +77,7 @@ def bases() -> list[Small]:
 def steps() -> list[Step]:
     """Of each base that does not ship its training, and what it shows; at the rates of the family's models."""
     made: list[Step] = []
-    shipped = _shipped()
+    shipped = _by_base(rows())
     for one in bases():
         if one in shipped:
             continue
@@ -162,19 +162,20 @@ def rows(base: str = MODEL) -> list[dict]:
     return json.loads(record(base).read_text("utf-8"))["bases"] if record(base).is_file() else []
 
 
-def _shipped() -> dict[Small, dict]:
-    return {Small(row["layer_drop"], row["seed"]): row for row in rows()}
+def _by_base(rows: Sequence[dict]) -> dict[Small, dict]:
+    return {Small(row["layer_drop"], row["seed"]): row for row in rows}
 
 
 def gather(say: Say = print) -> None:
     """Adds the findings of the bases that are done to those that ship, by seed."""
-    found = _shipped()
+    shipped = rows()
+    found = _by_base(shipped)
     for one in bases():
         if _findings_of(one).is_file():
             stored = json.loads(_findings_of(one).read_text("utf-8"))
             found[one] = {"layer_drop": one.layer_drop, "seed": one.seed, "findings": stored}
     ordered = [found[one] for one in bases() if one in found]
-    if ordered != rows():
+    if ordered != shipped:
         atomic_text(record(), json.dumps({"steps": STEPS, "bases": ordered}, indent=1) + "\n")
         say(f"wrote {record()}: {len(ordered)} of {len(bases())} bases")
 

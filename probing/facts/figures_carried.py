@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
+from probing.kernel.figures.axis import EndLabel, horizontal, write
 
 #: Measure -> its name at the end of its line, and its colour.
 LOOKS = {
@@ -51,7 +51,7 @@ def carried_curves(points: pd.DataFrame, *, part: str = "known", labels: Mapping
     for row in range(1, rows + 1):
         horizontal(figure, int(last), row=row, col=1)
     figure.update_yaxes(title_text=_AXIS[part], ticksuffix=" %", range=[-3, 103])
-    return aligned(write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20))
+    return write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20)
 
 
 def _line(figure: go.Figure, line: pd.DataFrame, measure: str, row: int) -> EndLabel:
