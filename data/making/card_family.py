@@ -376,7 +376,7 @@ def _with_and_without_layer_drop(db: Database, base: str) -> list[str]:
     lines = _table("finding", f"with LayerDrop, by seed ({seeds})", "without", by_all)
     for name, *of, said in layer_drop.compared(rows):
         # Layers and steps are whole.
-        digits = int(not all(float(one).is_integer() for values in of for one in values))
+        digits = int(any(one % 1 for values in of for one in values))
         lines.append(_row(name, *(", ".join(f"{one:,.{digits}f}" for one in values) for values in of), said))
     return lines
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from probing.kernel.figures import theme
-from probing.kernel.figures.axis import EndLabel, horizontal, write
+from probing.kernel.figures.axis import EndLabel, aligned, horizontal, write
 
 #: Measure -> its name at the end of its line, and its colour.
 LOOKS = {
@@ -51,7 +51,9 @@ def carried_curves(points: pd.DataFrame, *, part: str = "known", labels: Mapping
     for row in range(1, rows + 1):
         horizontal(figure, int(last), row=row, col=1)
     figure.update_yaxes(title_text=_AXIS[part], ticksuffix=" %", range=[-3, 103])
-    return write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20)
+    write(figure, ends, ranges=[(0.0, 100.0)] * rows, top=36 if rows > 1 else 20)
+    # One model stands below its curves on Layers; two stand below each other alone, and a phone has no room to spare.
+    return aligned(figure) if rows == 1 else figure
 
 
 def _line(figure: go.Figure, line: pd.DataFrame, measure: str, row: int) -> EndLabel:
